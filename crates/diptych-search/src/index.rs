@@ -1,0 +1,423 @@
+//! The inverted index: which document has which term, in which field, and how strongly.
+//!
+//! It lives in memory and is rebuilt from the documents whenever they change: the store is the truth.
+//! The strength of a term in a field is worked out when the index is built, so that a search only adds
+//! up. It follows BM25, field by field: occurrences count with diminishing returns, in a long text less
+//! than in a short one, and one mention in a field that is short as a rule (a title) says more than one
+//! mention in a field that is long as a rule (a body). The weight of the field scales the result.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use crate::noise::stop_words;
+use crate::query::Vocabulary;
+use crate::synonyms::Synonyms;
+use crate::tokenize::{Kind, compounds, terms};
+use crate::typo::{Near, Spelling};
+
+/// How much the length of a text, against others of the same field, counts.
+const LENGTH_EFFECT: f32 = 0.5;
+/// Strengths are stored as fractions of this.
+const FULL: f32 = 65_535.0;
+
+/// What is searched: an id and texts, each for a named field.
+#[derive(Debug, Clone, Default)]
+pub struct Document<'a> {
+    id: Cow<'a, str>,
+    fields: Vec<(&'a str, Cow<'a, str>)>,
+}
+
+impl<'a> Document<'a> {
+    /// A document without text.
+    pub fn new(id: impl Into<Cow<'a, str>>) -> Self {
+        Self { id: id.into(), fields: Vec::new() }
+    }
+
+    /// Adds text to a field; a field given twice has both texts.
+    #[must_use]
+    pub fn field(mut self, name: &'a str, text: impl Into<Cow<'a, str>>) -> Self {
+        self.fields.push((name, text.into()));
+        self
+    }
+}
+
+/// Why an index cannot be built.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BuildError {
+    /// A document has text for a field that was not declared.
+    #[error(
+        "document \"{id}\" has text for a field \"{field}\" that the index does not have; declare it with `field`"
+    )]
+    UnknownField {
+        /// The document.
+        id: String,
+        /// The field.
+        field: String,
+    },
+    /// Two documents have the same id.
+    #[error("two documents have the id \"{0}\"; give each its own")]
+    DuplicateId(String),
+    /// The index has no fields, or more than 255, or one with a weight that is not above zero.
+    #[error("an index has between 1 and 255 fields, each with a weight above zero")]
+    Fields,
+}
+
+/// Declares the fields of an index.
+#[derive(Debug, Clone)]
+pub struct Builder {
+    fields: Vec<(String, f32)>,
+    synonyms: Synonyms,
+}
+
+impl Builder {
+    /// Adds a field. Weights are relative to each other: a word in a field of weight 4 counts up to
+    /// four times what it counts in a field of weight 1.
+    #[must_use]
+    pub fn field(mut self, name: impl Into<String>, weight: f32) -> Self {
+        self.fields.push((name.into(), weight));
+        self
+    }
+
+    /// Uses another table of synonyms than the built-in one.
+    #[must_use]
+    pub fn synonyms(mut self, synonyms: Synonyms) -> Self {
+        self.synonyms = synonyms;
+        self
+    }
+
+    /// Indexes the documents.
+    ///
+    /// # Errors
+    /// When the fields make no sense, a document names an unknown field, or two share an id.
+    pub fn build<'a>(self, documents: impl IntoIterator<Item = Document<'a>>) -> Result<Index, BuildError> {
+        let heaviest = self.fields.iter().map(|(_, weight)| *weight).fold(0.0, f32::max);
+        let sound = |weight: f32| weight.is_finite() && weight > 0.0;
+        if self.fields.is_empty() || self.fields.len() > 255 || !self.fields.iter().all(|f| sound(f.1)) {
+            return Err(BuildError::Fields);
+        }
+        let mut collector = Collector::new(self.fields.len());
+        for document in documents {
+            collector.add(&self.fields, document)?;
+        }
+        let fields =
+            self.fields.into_iter().map(|(name, weight)| Field { name, weight: weight / heaviest }).collect();
+        Ok(collector.finish(fields, self.synonyms))
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Field {
+    pub(crate) name: String,
+    /// Relative to the heaviest field.
+    pub(crate) weight: f32,
+}
+
+/// A term in one field of one document.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Posting {
+    pub(crate) document: u32,
+    strength: u16,
+    pub(crate) field: u8,
+}
+
+impl Posting {
+    /// Between 0 and the weight of the field.
+    pub(crate) fn strength(self) -> f32 {
+        f32::from(self.strength) / FULL
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct TermEntry {
+    pub(crate) postings: Box<[Posting]>,
+    /// How telling the term is: the rarer, the more.
+    pub(crate) rarity: f32,
+    is_name: bool,
+    /// In how many documents it is.
+    documents: u32,
+}
+
+/// Documents, ready to be searched.
+///
+/// ```
+/// use diptych_search::{Document, Index};
+/// let index = Index::builder().field("title", 5.0).field("body", 1.0).build([
+///     Document::new("retry").field("title", "Retry with backoff").field("body", "Use Effect.retry."),
+///     Document::new("cache").field("title", "Cache a result").field("body", "Compute it once."),
+/// ])?;
+/// let matches = index.search("how do I try again after an error?");
+/// assert_eq!(matches.hits[0].id, "retry");
+/// # Ok::<(), diptych_search::BuildError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Index {
+    pub(crate) fields: Vec<Field>,
+    pub(crate) ids: Vec<String>,
+    terms: HashMap<Box<str>, u32>,
+    pub(crate) entries: Vec<TermEntry>,
+    pub(crate) synonyms: Synonyms,
+    spelling: Spelling,
+    /// Sorted, for completion.
+    surfaces: Vec<Box<str>>,
+}
+
+impl Index {
+    /// Starts an index with no fields and the built-in synonyms.
+    pub fn builder() -> Builder {
+        Builder { fields: Vec::new(), synonyms: Synonyms::builtin() }
+    }
+
+    /// How many documents it has.
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// The ids of the documents, in the order they were given.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.ids.iter().map(String::as_str)
+    }
+
+    pub(crate) fn entry(&self, term: &str) -> Option<&TermEntry> {
+        self.terms.get(term).map(|id| &self.entries[*id as usize])
+    }
+
+    /// The rarity of a word that no document has.
+    pub(crate) fn greatest_rarity(&self) -> f32 {
+        rarity(self.ids.len(), 1.0)
+    }
+}
+
+fn rarity(total: usize, with_term: f32) -> f32 {
+    (1.0 + (total as f32 - with_term + 0.5).max(0.0) / (with_term + 0.5)).ln()
+}
+
+/// How many words may complete a typed beginning.
+const MOST_COMPLETIONS: usize = 4;
+
+impl Vocabulary for Index {
+    fn knows(&self, term: &str) -> bool {
+        self.terms.contains_key(term)
+    }
+
+    fn knows_name(&self, term: &str) -> bool {
+        self.entry(term).is_some_and(|entry| entry.is_name)
+    }
+
+    fn corrections(&self, word: &str) -> Vec<Near> {
+        let known = self.entry(word).or_else(|| self.entry(&crate::stem::stem(word)));
+        match known {
+            None => self.spelling.nearest(word, 3),
+            // A word that next to no document has may be a misspelling that one of them shares.
+            Some(entry) if entry.documents as usize <= 1 + self.ids.len() / 500 => {
+                let mut near = self.spelling.nearest_other(word, 1);
+                near.retain(|near| near.count >= entry.documents * 10 && near.slips == 1);
+                near
+            }
+            Some(_) => Vec::new(),
+        }
+    }
+
+    fn completions(&self, word: &str) -> Vec<String> {
+        if word.chars().count() < 3 {
+            return Vec::new();
+        }
+        let start = self.surfaces.partition_point(|surface| surface.as_ref() < word);
+        let mut found: Vec<&str> = self.surfaces[start..]
+            .iter()
+            .take_while(|surface| surface.starts_with(word))
+            .take(200)
+            .map(AsRef::as_ref)
+            .collect();
+        let documents = |surface: &str| {
+            let term = crate::stem::stem(surface);
+            self.entry(&term).map_or(0, |entry| entry.documents)
+        };
+        found.sort_by_key(|surface| (std::cmp::Reverse(documents(surface)), surface.len()));
+        found.truncate(MOST_COMPLETIONS);
+        found.into_iter().map(str::to_owned).collect()
+    }
+}
+
+/// Gathers the documents; strengths need the average lengths, so they come last.
+struct Collector {
+    ids: HashMap<String, ()>,
+    order: Vec<String>,
+    terms: HashMap<Box<str>, u32>,
+    names: Vec<bool>,
+    /// What each compound seen so far is made of: the same words come again and again.
+    analysed: HashMap<Box<str>, Box<[(u32, f32)]>>,
+    surfaces: HashMap<Box<str>, u32>,
+    occurrences: Vec<Vec<Occurrence>>,
+    /// Words in each field of each document, field by field.
+    lengths: Vec<Vec<u32>>,
+    counts: Vec<f32>,
+    touched: Vec<u32>,
+}
+
+#[derive(Clone, Copy)]
+struct Occurrence {
+    document: u32,
+    count: f32,
+    field: u8,
+}
+
+impl Collector {
+    fn new(fields: usize) -> Self {
+        Self {
+            ids: HashMap::new(),
+            order: Vec::new(),
+            terms: HashMap::new(),
+            names: Vec::new(),
+            analysed: HashMap::new(),
+            surfaces: HashMap::new(),
+            occurrences: Vec::new(),
+            lengths: vec![Vec::new(); fields],
+            counts: Vec::new(),
+            touched: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, fields: &[(String, f32)], document: Document<'_>) -> Result<(), BuildError> {
+        let id = document.id.into_owned();
+        let known = |name: &str| fields.iter().any(|(field, _)| field == name);
+        if let Some((name, _)) = document.fields.iter().find(|(name, _)| !known(name)) {
+            return Err(BuildError::UnknownField { id, field: (*name).to_owned() });
+        }
+        if self.ids.insert(id.clone(), ()).is_some() {
+            return Err(BuildError::DuplicateId(id));
+        }
+        let number = self.order.len() as u32;
+        self.order.push(id);
+        for (field, (name, _)) in fields.iter().enumerate() {
+            let mut length = 0;
+            for (_, text) in document.fields.iter().filter(|(given, _)| given == name) {
+                for compound in compounds(text) {
+                    length += 1;
+                    self.count(compound);
+                }
+            }
+            self.lengths[field].push(length);
+            for term in self.touched.drain(..) {
+                let count = std::mem::take(&mut self.counts[term as usize]);
+                self.occurrences[term as usize].push(Occurrence {
+                    document: number,
+                    count,
+                    field: field as u8,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, compound: &str) {
+        if !self.analysed.contains_key(compound) {
+            let parts = self.analyse(compound);
+            self.analysed.insert(compound.into(), parts);
+        }
+        let Some(parts) = self.analysed.get(compound) else { return };
+        for (term, share) in parts {
+            let count = &mut self.counts[*term as usize];
+            if *count == 0.0 {
+                self.touched.push(*term);
+            }
+            *count += share;
+        }
+    }
+
+    fn analyse(&mut self, compound: &str) -> Box<[(u32, f32)]> {
+        terms(compound)
+            .into_iter()
+            .map(|term| {
+                let next = self.names.len() as u32;
+                let number = *self.terms.entry(term.text.into_boxed_str()).or_insert(next);
+                if number == next {
+                    self.names.push(false);
+                    self.occurrences.push(Vec::new());
+                    self.counts.push(0.0);
+                }
+                self.names[number as usize] |= term.kind == Kind::Name;
+                self.surfaces.insert(term.surface.into_boxed_str(), number);
+                (number, term.share)
+            })
+            .collect()
+    }
+
+    fn finish(self, fields: Vec<Field>, synonyms: Synonyms) -> Index {
+        let total = self.order.len();
+        let averages: Vec<f32> = self
+            .lengths
+            .iter()
+            .map(|lengths| {
+                let filled = lengths.iter().filter(|length| **length > 0).count().max(1);
+                lengths.iter().sum::<u32>() as f32 / filled as f32
+            })
+            .collect();
+        let strength = |occurrence: &Occurrence| {
+            let field = usize::from(occurrence.field);
+            let average = averages[field].max(1.0);
+            let length = self.lengths[field][occurrence.document as usize] as f32;
+            // How many mentions make half of a full statement: few in a title, several in a body.
+            let half = 0.3 + 0.4 * (1.0 + average / 10.0).ln();
+            let scaled = half * (1.0 - LENGTH_EFFECT + LENGTH_EFFECT * length / average);
+            fields[field].weight * occurrence.count / (occurrence.count + scaled)
+        };
+        let entries: Vec<TermEntry> = self
+            .occurrences
+            .iter()
+            .zip(&self.names)
+            .map(|(occurrences, is_name)| {
+                let postings: Box<[Posting]> = occurrences
+                    .iter()
+                    .map(|occurrence| Posting {
+                        document: occurrence.document,
+                        strength: (strength(occurrence) * FULL).clamp(1.0, FULL) as u16,
+                        field: occurrence.field,
+                    })
+                    .collect();
+                let (documents, stated) = spread(&postings);
+                TermEntry {
+                    // A word that many bodies mention in passing is rarer than one that as many titles
+                    // state, but not as rare as if they did not mention it: halfway, on a log scale.
+                    rarity: rarity(total, (documents as f32 * stated.max(1.0)).sqrt()),
+                    postings,
+                    is_name: *is_name,
+                    documents,
+                }
+            })
+            .collect();
+        let mut spelling = Spelling::default();
+        let mut surfaces: Vec<(Box<str>, u32)> = self.surfaces.into_iter().collect();
+        surfaces.sort_unstable();
+        for (surface, term) in surfaces.iter().filter(|(surface, _)| surface.len() > 2) {
+            spelling.add(surface, entries[*term as usize].documents);
+        }
+        let unseen =
+            |word: &str| surfaces.binary_search_by(|(surface, _)| surface.as_ref().cmp(word)).is_err();
+        for word in synonyms.words().chain(stop_words().iter().copied()).filter(|word| unseen(word)) {
+            spelling.add(word, 0);
+        }
+        Index {
+            fields,
+            ids: self.order,
+            terms: self.terms,
+            entries,
+            synonyms,
+            spelling,
+            surfaces: surfaces.into_iter().map(|(surface, _)| surface).collect(),
+        }
+    }
+}
+
+/// In how many documents a term is, and how strongly in all of them together.
+fn spread(postings: &[Posting]) -> (u32, f32) {
+    let documents = postings.chunk_by(|a, b| a.document == b.document);
+    documents.fold((0, 0.0), |(count, stated), postings| {
+        let strength: f32 = postings.iter().map(|posting| posting.strength()).sum();
+        (count + 1, stated + strength.min(1.0))
+    })
+}

@@ -1,0 +1,443 @@
+//! What a query asks for: a list of concepts, each with the ways a document may speak of it.
+//!
+//! A concept is one thing the user typed. Its alternatives are the term as typed, the parts of a name,
+//! neighbours written as one name ("catch tag" for `catchTag`), synonyms, and, when the documents do
+//! not know the word, corrections and completions of it. A document need not have every concept:
+//! ranking weighs how many of them it has.
+
+use std::fmt;
+
+use crate::noise::{is_stop_word, is_weak_word};
+use crate::stem::stem;
+use crate::synonyms::Synonyms;
+use crate::tokenize::{Compound, compounds, terms};
+use crate::typo::Near;
+
+/// What is read of a query; no question is longer, and a pasted file is not a question.
+const LONGEST_QUERY: usize = 2_000;
+const MOST_WORDS: usize = 32;
+/// How many unknown words of one query are looked up in the whole vocabulary.
+const MOST_CORRECTED: usize = 8;
+
+const WEAK: f32 = 0.25;
+const NAME_IN_DOTTED: f32 = 0.8;
+const WORD_IN_DOTTED: f32 = 0.6;
+const STOP_WORD_IN_DOTTED: f32 = 0.15;
+const MODULE_OF_DOTTED: f32 = 0.15;
+const PARTS_OF_NAME: f32 = 0.5;
+const SYNONYM: f32 = 0.65;
+const COMPLETION: f32 = 0.6;
+
+/// A query, taken apart.
+#[derive(Debug, Clone, Default)]
+pub struct Query {
+    /// What it asks for, in the order typed.
+    pub concepts: Vec<Concept>,
+    /// Words taken for misspellings of others.
+    pub corrections: Vec<Correction>,
+}
+
+/// One thing a query asks for.
+#[derive(Debug, Clone)]
+pub struct Concept {
+    /// As typed.
+    pub typed: String,
+    /// How much of its rarity counts: less than 1 for words such as "use" and "example".
+    pub weight: f32,
+    /// The ways to speak of it, the typed one first.
+    pub alternatives: Vec<Alternative>,
+}
+
+/// One way to speak of a concept.
+#[derive(Debug, Clone)]
+pub struct Alternative {
+    /// The terms a document must have, all of them.
+    pub terms: Vec<String>,
+    /// How much finding them counts, 1 being the word itself.
+    pub weight: f32,
+    /// Where it comes from.
+    pub reason: Reason,
+}
+
+/// Where an alternative comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// The user typed it.
+    Typed,
+    /// It is a part of a name that the user typed.
+    Part,
+    /// It is two words of the query, written as one name.
+    Joined,
+    /// It is a synonym, given as the table spells it.
+    Synonym(String),
+    /// It is the known word nearest to a misspelt one.
+    Corrected(String),
+    /// It is a known word that begins with what was typed.
+    Completed(String),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Typed => formatter.write_str("as typed"),
+            Self::Part => formatter.write_str("part of a name"),
+            Self::Joined => formatter.write_str("two words as one name"),
+            Self::Synonym(text) => write!(formatter, "synonym \"{text}\""),
+            Self::Corrected(text) => write!(formatter, "corrected to \"{text}\""),
+            Self::Completed(text) => write!(formatter, "completed to \"{text}\""),
+        }
+    }
+}
+
+/// A word taken for a misspelling of another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Correction {
+    /// As typed.
+    pub typed: String,
+    /// The known word it was taken for.
+    pub corrected: String,
+}
+
+/// What a query may ask about the words of the documents.
+pub trait Vocabulary {
+    /// Whether any document has the term.
+    fn knows(&self, term: &str) -> bool;
+    /// Whether any document has the term as a whole name, such as `effect.all` or `catchtag`.
+    fn knows_name(&self, term: &str) -> bool;
+    /// The known words that a misspelt or all too rare word may stand for, nearest first.
+    fn corrections(&self, word: &str) -> Vec<Near>;
+    /// Known words that begin with `word`.
+    fn completions(&self, word: &str) -> Vec<String>;
+}
+
+/// The vocabulary of someone who has none at hand: every word is taken as typed.
+#[derive(Debug, Clone, Copy)]
+pub struct AnyWord;
+
+impl Vocabulary for AnyWord {
+    fn knows(&self, _term: &str) -> bool {
+        true
+    }
+    fn knows_name(&self, _term: &str) -> bool {
+        false
+    }
+    fn corrections(&self, _word: &str) -> Vec<Near> {
+        Vec::new()
+    }
+    fn completions(&self, _word: &str) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// A word of the query on its way to becoming a concept.
+struct Unit {
+    typed: String,
+    /// Lower case, as typed or as corrected: what phrases are made of.
+    surface: String,
+    stem: String,
+    is_name: bool,
+    /// A stop word is dropped, unless it is part of something.
+    stop: bool,
+    /// It has no meaning of its own, only as part of a phrase or a name.
+    only_joined: bool,
+    alternatives: Vec<Alternative>,
+}
+
+impl Query {
+    /// Takes a query apart, given what the documents know.
+    pub fn parse(text: &str, synonyms: &Synonyms, vocabulary: &dyn Vocabulary) -> Self {
+        let mut parser = Parser {
+            synonyms,
+            vocabulary,
+            units: Vec::new(),
+            corrections: Vec::new(),
+            budget: MOST_CORRECTED,
+        };
+        let mut end = text.len().min(LONGEST_QUERY);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        for compound in compounds(&text[..end]) {
+            if parser.units.len() >= MOST_WORDS {
+                break;
+            }
+            parser.read(compound);
+        }
+        parser.join_neighbours();
+        parser.add_synonyms();
+        parser.finish()
+    }
+}
+
+struct Parser<'a> {
+    synonyms: &'a Synonyms,
+    vocabulary: &'a dyn Vocabulary,
+    units: Vec<Unit>,
+    corrections: Vec<Correction>,
+    budget: usize,
+}
+
+impl Parser<'_> {
+    fn read(&mut self, compound: &str) {
+        let parsed = Compound::parse(compound);
+        if !parsed.dotted().is_empty() {
+            self.read_dotted(compound, &parsed);
+        } else if compound.is_ascii() || terms(compound).len() <= 1 {
+            let words: Vec<_> = parsed.segments.into_iter().flatten().collect();
+            let joined = words.len() > 1;
+            for word in words {
+                if word.parts.is_empty() {
+                    self.read_word(&word.whole, joined);
+                } else {
+                    self.read_name(&word.whole, &word.parts);
+                }
+            }
+        } else {
+            for term in terms(compound) {
+                self.read_word(&term.surface, true);
+            }
+        }
+    }
+
+    fn read_word(&mut self, word: &str, part_of_compound: bool) {
+        let term = stem(word).into_owned();
+        let stop = is_stop_word(word) && !part_of_compound;
+        let mut unit = Unit {
+            typed: word.to_owned(),
+            surface: word.to_owned(),
+            stem: term.clone(),
+            is_name: false,
+            stop,
+            only_joined: false,
+            alternatives: vec![typed(term.clone())],
+        };
+        if !stop {
+            let known = self.vocabulary.knows(&term);
+            self.correct(&mut unit, known);
+            if !known {
+                for completed in self.vocabulary.completions(word) {
+                    unit.alternatives.push(Alternative {
+                        terms: vec![stem(&completed).into_owned()],
+                        weight: COMPLETION,
+                        reason: Reason::Completed(completed),
+                    });
+                }
+                self.split(&mut unit);
+            }
+        }
+        self.units.push(unit);
+    }
+
+    /// `errorhandling`: two known words, written as one.
+    fn split(&self, unit: &mut Unit) {
+        if unit.typed.len() < 8 || !unit.typed.is_ascii() {
+            return;
+        }
+        for at in 3..=unit.typed.len() - 3 {
+            let (left, right) = unit.typed.split_at(at);
+            let terms = vec![stem(left).into_owned(), stem(right).into_owned()];
+            if terms.iter().all(|term| self.vocabulary.knows(term)) {
+                unit.alternatives.push(Alternative { terms, weight: PARTS_OF_NAME, reason: Reason::Part });
+            }
+        }
+    }
+
+    /// Adds the nearest known words; an unknown word then stands for the nearest in phrases too.
+    fn correct(&mut self, unit: &mut Unit, known: bool) {
+        if self.budget == 0 {
+            return;
+        }
+        let near = self.vocabulary.corrections(&unit.surface);
+        self.budget -= usize::from(!near.is_empty() || !known);
+        if !known && near.first().is_some_and(|near| is_stop_word(&near.word)) {
+            unit.stop = true;
+            return;
+        }
+        for (index, near) in near.into_iter().enumerate() {
+            unit.alternatives.push(Alternative {
+                terms: vec![if near.word.contains('.') {
+                    near.word.clone()
+                } else {
+                    stem(&near.word).into_owned()
+                }],
+                weight: if near.slips > 1 { 0.65 } else { 0.85 },
+                reason: Reason::Corrected(near.word.clone()),
+            });
+            if index == 0 && !known {
+                self.corrections.push(Correction { typed: unit.typed.clone(), corrected: near.word.clone() });
+                unit.stem = stem(&near.word).into_owned();
+                unit.surface = near.word;
+            }
+        }
+    }
+
+    fn read_name(&mut self, whole: &str, parts: &[String]) {
+        let term = stem(whole).into_owned();
+        let mut unit = Unit {
+            typed: whole.to_owned(),
+            surface: whole.to_owned(),
+            stem: term.clone(),
+            is_name: true,
+            stop: false,
+            only_joined: false,
+            alternatives: vec![typed(term.clone())],
+        };
+        let known = self.vocabulary.knows(&term);
+        if !known {
+            self.correct(&mut unit, known);
+        }
+        unit.alternatives.push(parts_together(parts));
+        self.units.push(unit);
+    }
+
+    fn read_dotted(&mut self, compound: &str, parsed: &Compound) {
+        let mut names = parsed.dotted();
+        names.reverse();
+        let surface = names[0].clone();
+        let known = names.iter().any(|name| self.vocabulary.knows(name));
+        let mut unit = Unit {
+            typed: compound.to_owned(),
+            stem: surface.clone(),
+            surface,
+            is_name: true,
+            stop: false,
+            only_joined: false,
+            alternatives: names.into_iter().map(typed).collect(),
+        };
+        if !known {
+            self.correct(&mut unit, known);
+        }
+        if let Some((last, modules)) = parsed.segments.split_last() {
+            for word in last {
+                let weight = match (word.parts.is_empty(), is_stop_word(&word.whole)) {
+                    (false, _) => NAME_IN_DOTTED,
+                    (true, false) => WORD_IN_DOTTED,
+                    (true, true) => STOP_WORD_IN_DOTTED,
+                };
+                let term = stem(&word.whole).into_owned();
+                if !known && !self.vocabulary.knows(&term) {
+                    self.read_part_corrections(&mut unit, &word.whole, weight);
+                }
+                unit.alternatives.push(Alternative { terms: vec![term], weight, reason: Reason::Part });
+                if !word.parts.is_empty() {
+                    unit.alternatives.push(parts_together(&word.parts));
+                }
+            }
+            for word in modules.iter().flatten().filter(|word| !is_stop_word(&word.whole)) {
+                unit.alternatives.push(Alternative {
+                    terms: vec![stem(&word.whole).into_owned()],
+                    weight: MODULE_OF_DOTTED,
+                    reason: Reason::Part,
+                });
+            }
+        }
+        self.units.push(unit);
+    }
+
+    fn read_part_corrections(&mut self, unit: &mut Unit, word: &str, weight: f32) {
+        if self.budget == 0 {
+            return;
+        }
+        self.budget -= 1;
+        for near in self.vocabulary.corrections(word) {
+            unit.alternatives.push(Alternative {
+                terms: vec![stem(&near.word).into_owned()],
+                weight: weight * 0.85,
+                reason: Reason::Corrected(near.word),
+            });
+        }
+    }
+
+    /// "effect all" and "catch tag" are names when the documents have such a name.
+    fn join_neighbours(&mut self) {
+        for index in 1..self.units.len() {
+            let (left, right) = (&self.units[index - 1], &self.units[index]);
+            if left.is_name || right.is_name {
+                continue;
+            }
+            let names = [
+                format!("{}.{}", left.surface, right.surface),
+                stem(&format!("{}{}", left.surface, right.surface)).into_owned(),
+            ];
+            for name in names.into_iter().filter(|name| self.vocabulary.knows_name(name)) {
+                for unit in &mut self.units[index - 1..=index] {
+                    unit.only_joined |= unit.stop;
+                    unit.stop = false;
+                    unit.alternatives.push(Alternative {
+                        terms: vec![name.clone()],
+                        weight: 1.0,
+                        reason: Reason::Joined,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Every run of words that the table knows, whatever stop words are in it.
+    fn add_synonyms(&mut self) {
+        let synonyms = self.synonyms;
+        for start in 0..self.units.len() {
+            let longest = synonyms.longest_phrase().min(self.units.len() - start);
+            for end in (start + 1..=start + longest).rev() {
+                let stems: Vec<&str> = self.units[start..end].iter().map(|unit| unit.stem.as_str()).collect();
+                let targets = synonyms.targets(&stems);
+                if targets.is_empty() || (end - start == 1 && self.units[start].stop) {
+                    continue;
+                }
+                let all_stop = self.units[start..end].iter().all(|unit| unit.stop);
+                for (offset, unit) in self.units[start..end].iter_mut().enumerate() {
+                    // A phrase of stop words only is still a phrase: its first word carries it.
+                    if unit.stop && !(all_stop && offset == 0) {
+                        continue;
+                    }
+                    unit.only_joined |= unit.stop;
+                    unit.stop = false;
+                    unit.alternatives.extend(targets.iter().map(|target| Alternative {
+                        terms: target.terms.clone(),
+                        weight: SYNONYM,
+                        reason: Reason::Synonym(target.text.clone()),
+                    }));
+                }
+            }
+        }
+    }
+
+    fn finish(self) -> Query {
+        let nothing_else = self.units.iter().all(|unit| unit.stop);
+        let mut concepts: Vec<Concept> = Vec::new();
+        for mut unit in self.units {
+            if unit.stop && !nothing_else {
+                continue;
+            }
+            if unit.only_joined {
+                unit.alternatives.remove(0);
+            }
+            let repeated = concepts.iter().any(|concept| {
+                concept.alternatives.first().map(|first| &first.terms)
+                    == unit.alternatives.first().map(|first| &first.terms)
+            });
+            if repeated {
+                continue;
+            }
+            let weak = is_weak_word(&unit.surface) || (is_stop_word(&unit.surface) && !nothing_else);
+            concepts.push(Concept {
+                typed: unit.typed,
+                weight: if weak { WEAK } else { 1.0 },
+                alternatives: unit.alternatives,
+            });
+        }
+        Query { concepts, corrections: self.corrections }
+    }
+}
+
+fn typed(term: String) -> Alternative {
+    Alternative { terms: vec![term], weight: 1.0, reason: Reason::Typed }
+}
+
+fn parts_together(parts: &[String]) -> Alternative {
+    Alternative {
+        terms: parts.iter().map(|part| stem(part).into_owned()).collect(),
+        weight: PARTS_OF_NAME,
+        reason: Reason::Part,
+    }
+}

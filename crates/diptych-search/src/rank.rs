@@ -1,0 +1,221 @@
+//! Ranking, and the floor below which a document is not a match.
+//!
+//! **Score.** For each concept the best of its alternatives counts: weight of the alternative × strength
+//! in the document, levelled off so that a concept stated in every field is not worth two. Concepts are
+//! weighed by rarity and added up; the sum is divided by what it could be at most, so a score lies
+//! between 0 and 1 and can be compared across queries. Covering more of what was asked for raises it once
+//! more: a document about two of the concepts beats one that repeats the first.
+//!
+//! **Floor.** A match is a document whose score is at least [`FLOOR`] of the best one's. Since strength
+//! depends on the field, a word that is only mentioned in a body is below it as soon as another document
+//! has the word in its title or tags; when no document says more than that, the mentions are the matches.
+//!
+//! **Order.** Score, then id: the same query gives the same order, always.
+
+use crate::index::{Index, Posting};
+use crate::query::{Alternative, Concept, Correction, Query};
+
+/// The part of the best score that a match must reach.
+pub const FLOOR: f32 = 0.5;
+/// The strength at which a concept counts half.
+const HALF: f32 = 0.5;
+/// The strength from which a concept counts as covered.
+const COVERED: f32 = 0.35;
+/// What coverage decides of the score.
+const COVERAGE: f32 = 0.6;
+/// A concept that no document has counts this much of the rarest in what could be reached.
+const UNKNOWN: f32 = 0.5;
+
+/// What a search found.
+#[derive(Debug, Clone)]
+pub struct Matches<'index> {
+    /// Every document above the floor, the best first.
+    pub hits: Vec<Hit<'index>>,
+    /// Words that were taken for misspellings.
+    pub corrections: Vec<Correction>,
+}
+
+/// A document that matches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hit<'index> {
+    /// Its id.
+    pub id: &'index str,
+    /// Its place among the documents that the index was built from.
+    pub document: usize,
+    /// Between 0 and 1: the part of what the query asks for that the document offers.
+    pub score: f32,
+}
+
+impl Index {
+    /// The documents that match, the best first.
+    pub fn search(&self, query: &str) -> Matches<'_> {
+        let query = Query::parse(query, &self.synonyms, self);
+        let hits = above_floor(self.rank(&query));
+        Matches { hits, corrections: query.corrections }
+    }
+
+    /// Every document that has anything of the query, the best first: what a search finds before the
+    /// floor is applied. For fusing with another ranking.
+    pub fn search_all(&self, query: &str) -> Matches<'_> {
+        let query = Query::parse(query, &self.synonyms, self);
+        Matches { hits: self.rank(&query), corrections: query.corrections }
+    }
+
+    fn rank(&self, query: &Query) -> Vec<Hit<'_>> {
+        let mut board = Board::new(self.len());
+        let mut possible = 0.0;
+        for concept in &query.concepts {
+            let importance = self.importance(concept);
+            possible += importance;
+            for alternative in &concept.alternatives {
+                self.collect(alternative, self.factor(alternative, concept), &mut board);
+            }
+            board.settle(importance);
+        }
+        let mut hits: Vec<Hit<'_>> = board
+            .results()
+            .map(|(document, points, covered)| Hit {
+                id: &self.ids[document],
+                document,
+                score: score(points, covered, possible),
+            })
+            .collect();
+        hits.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.id.cmp(b.id)));
+        hits
+    }
+
+    /// How much a concept decides: its rarity, or that of the best stand-in when nobody knows the word.
+    pub(crate) fn importance(&self, concept: &Concept) -> f32 {
+        let rarity = match concept.alternatives.first().and_then(|first| self.rarity(first)) {
+            Some(rarity) => rarity,
+            None => concept
+                .alternatives
+                .iter()
+                .filter_map(|alternative| self.rarity(alternative))
+                .reduce(f32::max)
+                .unwrap_or(self.greatest_rarity() * UNKNOWN),
+        };
+        rarity * concept.weight
+    }
+
+    /// The weight of an alternative. A commonplace stand-in for a rare word does not get its rarity.
+    pub(crate) fn factor(&self, alternative: &Alternative, concept: &Concept) -> f32 {
+        let importance = self.importance(concept) / concept.weight;
+        let rarity = self.rarity(alternative).unwrap_or(0.0);
+        alternative.weight * (rarity / importance.max(f32::EPSILON)).min(1.0)
+    }
+
+    /// The rarity of an alternative: its rarest term's, all of which are needed.
+    fn rarity(&self, alternative: &Alternative) -> Option<f32> {
+        alternative
+            .terms
+            .iter()
+            .map(|term| self.entry(term).map(|entry| entry.rarity))
+            .try_fold(0.0_f32, |greatest, rarity| rarity.map(|rarity| greatest.max(rarity)))
+    }
+
+    fn collect(&self, alternative: &Alternative, factor: f32, board: &mut Board) {
+        let entries: Option<Vec<_>> = alternative.terms.iter().map(|term| self.entry(term)).collect();
+        match entries.as_deref() {
+            None | Some([]) => {}
+            Some([entry]) => {
+                for (document, strength) in by_document(&entry.postings) {
+                    board.offer(document, factor * strength);
+                }
+            }
+            Some(entries) => {
+                let mut together: Vec<(usize, f32)> = by_document(&entries[0].postings).collect();
+                for entry in &entries[1..] {
+                    together = meet(&together, by_document(&entry.postings));
+                }
+                for (document, strength) in together {
+                    board.offer(document, factor * strength);
+                }
+            }
+        }
+    }
+}
+
+/// The documents of two lists in order of document, each with the lesser strength.
+fn meet(left: &[(usize, f32)], right: impl Iterator<Item = (usize, f32)>) -> Vec<(usize, f32)> {
+    let mut left = left.iter().copied().peekable();
+    let mut both = Vec::new();
+    for (document, strength) in right {
+        while left.next_if(|(other, _)| *other < document).is_some() {}
+        if let Some((_, other)) = left.next_if(|(other, _)| *other == document) {
+            both.push((document, strength.min(other)));
+        }
+    }
+    both
+}
+
+/// The strength of a term in each document, over all fields.
+pub(crate) fn by_document(postings: &[Posting]) -> impl Iterator<Item = (usize, f32)> + '_ {
+    postings.chunk_by(|a, b| a.document == b.document).map(|postings| {
+        (postings[0].document as usize, postings.iter().map(|posting| posting.strength()).sum())
+    })
+}
+
+/// What a strength is worth: diminishing, always below 1.
+pub(crate) fn level(strength: f32) -> f32 {
+    strength / (strength + HALF)
+}
+
+pub(crate) fn score(points: f32, covered: f32, possible: f32) -> f32 {
+    if possible <= 0.0 {
+        return 0.0;
+    }
+    (points / possible) * (1.0 - COVERAGE + COVERAGE * (covered / possible).min(1.0))
+}
+
+fn above_floor(mut hits: Vec<Hit<'_>>) -> Vec<Hit<'_>> {
+    let best = hits.first().map_or(0.0, |hit| hit.score);
+    hits.retain(|hit| hit.score > 0.0 && hit.score >= best * FLOOR);
+    hits
+}
+
+/// Running totals, one place for each document.
+struct Board {
+    points: Vec<f32>,
+    covered: Vec<f32>,
+    best: Vec<f32>,
+    touched: Vec<u32>,
+}
+
+impl Board {
+    fn new(documents: usize) -> Self {
+        Self {
+            points: vec![0.0; documents],
+            covered: vec![0.0; documents],
+            best: vec![0.0; documents],
+            touched: Vec::new(),
+        }
+    }
+
+    fn offer(&mut self, document: usize, strength: f32) {
+        let best = &mut self.best[document];
+        if *best == 0.0 && strength > 0.0 {
+            self.touched.push(document as u32);
+        }
+        *best = best.max(strength);
+    }
+
+    /// Ends a concept: its best strengths become points.
+    fn settle(&mut self, importance: f32) {
+        for document in self.touched.drain(..) {
+            let document = document as usize;
+            let strength = std::mem::take(&mut self.best[document]);
+            self.points[document] += importance * level(strength);
+            self.covered[document] += importance * (strength / COVERED).min(1.0);
+        }
+    }
+
+    fn results(self) -> impl Iterator<Item = (usize, f32, f32)> {
+        self.points
+            .into_iter()
+            .zip(self.covered)
+            .enumerate()
+            .filter(|(_, (points, _))| *points > 0.0)
+            .map(|(document, (points, covered))| (document, points, covered))
+    }
+}

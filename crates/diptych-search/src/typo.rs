@@ -1,0 +1,185 @@
+//! Forgiving misspellings: which known words are a slip or two away from one that nobody knows.
+//!
+//! The distance is Damerau and Levenshtein's with adjacent transpositions as one slip, bounded by the
+//! length of the word. The vocabulary is scanned, not indexed: grouped by length and filtered by the set
+//! of letters, a hundred thousand words cost well under a millisecond, and only unknown words pay it.
+
+/// How many slips a word of this many letters is forgiven.
+pub fn allowed_slips(letters: usize) -> usize {
+    match letters {
+        0..=3 => 0,
+        4..=5 => 1,
+        6..=11 => 2,
+        _ => 3,
+    }
+}
+
+/// The number of slips (an insertion, a deletion, a substitution, two neighbours swapped) between two
+/// words, when it is not more than `bound`.
+///
+/// Written by hand because `strsim` always fills the whole table; here a row without a way to stay in
+/// bounds ends the comparison, which is what makes scanning a vocabulary cheap.
+pub fn slips(left: &[char], right: &[char], bound: usize) -> Option<usize> {
+    if left.len().abs_diff(right.len()) > bound {
+        return None;
+    }
+    let width = right.len() + 1;
+    let mut before: Vec<usize> = vec![0; width];
+    let mut previous: Vec<usize> = (0..width).collect();
+    let mut current: Vec<usize> = vec![0; width];
+    for row in 1..=left.len() {
+        current[0] = row;
+        let mut least = row;
+        for column in 1..width {
+            let same = left[row - 1] == right[column - 1];
+            let mut cost = (previous[column - 1] + usize::from(!same))
+                .min(previous[column] + 1)
+                .min(current[column - 1] + 1);
+            if row > 1
+                && column > 1
+                && left[row - 1] == right[column - 2]
+                && left[row - 2] == right[column - 1]
+            {
+                cost = cost.min(before[column - 2] + 1);
+            }
+            current[column] = cost;
+            least = least.min(cost);
+        }
+        if least > bound {
+            return None;
+        }
+        std::mem::swap(&mut before, &mut previous);
+        std::mem::swap(&mut previous, &mut current);
+    }
+    Some(previous[width - 1]).filter(|distance| *distance <= bound)
+}
+
+/// A vocabulary that can be asked for the words nearest to a misspelt one.
+#[derive(Debug, Default, Clone)]
+pub struct Spelling {
+    by_length: Vec<Vec<Entry>>,
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    letters: Box<[char]>,
+    mask: u64,
+    /// How common the word is: the more common of two equally near words comes first.
+    count: u32,
+}
+
+/// A known word near a misspelt one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Near {
+    /// The known word.
+    pub word: String,
+    /// How many slips away it is.
+    pub slips: usize,
+    /// How common it is.
+    pub count: u32,
+}
+
+impl Spelling {
+    /// Makes a known word of `word`, `count` being how common it is.
+    pub fn add(&mut self, word: &str, count: u32) {
+        let letters: Box<[char]> = word.chars().collect();
+        let length = letters.len();
+        if self.by_length.len() <= length {
+            self.by_length.resize_with(length + 1, Vec::new);
+        }
+        let mask = mask(&letters);
+        self.by_length[length].push(Entry { letters, mask, count });
+    }
+
+    /// The known words nearest to `word`: those with the fewest slips, the most common first, at most
+    /// `limit`. The first letter is seldom mistyped, so words that share it are nearer than others.
+    pub fn nearest(&self, word: &str, limit: usize) -> Vec<Near> {
+        self.scan(word, limit, 0)
+    }
+
+    /// The same for a word that is known: the known words nearest to it, other than itself.
+    pub fn nearest_other(&self, word: &str, limit: usize) -> Vec<Near> {
+        self.scan(word, limit, 1)
+    }
+
+    fn scan(&self, word: &str, limit: usize, least: usize) -> Vec<Near> {
+        let letters: Vec<char> = word.chars().collect();
+        let mut bound = allowed_slips(letters.len());
+        if bound == 0 {
+            return Vec::new();
+        }
+        let mask = mask(&letters);
+        let mut found: Vec<(usize, bool, u32, &Entry)> = Vec::new();
+        let lengths = letters.len().saturating_sub(bound)..=letters.len() + bound;
+        for entry in lengths.filter_map(|length| self.by_length.get(length)).flatten() {
+            if (entry.mask ^ mask).count_ones() as usize > 2 * bound {
+                continue;
+            }
+            let Some(distance) = slips(&letters, &entry.letters, bound) else { continue };
+            if distance < least {
+                continue;
+            }
+            let other_start = entry.letters.first() != letters.first();
+            // Two slips, one of them in the first letter, make another word of a short one.
+            if other_start && distance > 1 && letters.len() < 9 {
+                continue;
+            }
+            bound = bound.min(distance.max(1));
+            found.push((distance, other_start, entry.count, entry));
+        }
+        let Some(nearest) = found.iter().map(|(distance, ..)| *distance).min() else { return Vec::new() };
+        found.retain(|(distance, ..)| *distance == nearest);
+        found.sort_by(|a, b| (a.1, b.2, &a.3.letters).cmp(&(b.1, a.2, &b.3.letters)));
+        found.truncate(limit);
+        found
+            .into_iter()
+            .map(|(slips, _, count, entry)| Near { word: entry.letters.iter().collect(), slips, count })
+            .collect()
+    }
+}
+
+/// The set of letters of a word: one slip changes at most two of its bits.
+fn mask(letters: &[char]) -> u64 {
+    letters.iter().fold(0, |mask, letter| {
+        let bit = match letter {
+            'a'..='z' => *letter as u32 - 'a' as u32,
+            '0'..='9' => 26 + (*letter as u32 - '0' as u32),
+            _ => 36 + (*letter as u32 % 28),
+        };
+        mask | 1 << bit
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn between(left: &str, right: &str) -> Option<usize> {
+        slips(&left.chars().collect::<Vec<_>>(), &right.chars().collect::<Vec<_>>(), 3)
+    }
+
+    #[test]
+    fn slips_are_counted() {
+        assert_eq!(between("retry", "retry"), Some(0));
+        assert_eq!(between("retyr", "retry"), Some(1));
+        assert_eq!(between("efect", "effect"), Some(1));
+        assert_eq!(between("shcedule", "schedule"), Some(1));
+        assert_eq!(between("conncurency", "concurrency"), Some(2));
+        assert_eq!(between("", "abc"), Some(3));
+        assert_eq!(between("retry", "stream"), None);
+    }
+
+    #[test]
+    fn the_nearest_and_most_common_come_first() {
+        let mut spelling = Spelling::default();
+        for (word, count) in [("retry", 9), ("entry", 3), ("schema", 5), ("scheme", 1), ("service", 4)] {
+            spelling.add(word, count);
+        }
+        let words = |word| spelling.nearest(word, 3).into_iter().map(|near| near.word).collect::<Vec<_>>();
+        assert_eq!(words("retyr"), ["retry"]);
+        assert_eq!(words("schemq"), ["schema", "scheme"]);
+        assert_eq!(words("servise"), ["service"]);
+        assert!(words("abc").is_empty());
+        assert!(words("kubernetes").is_empty());
+    }
+}
