@@ -156,7 +156,11 @@ impl Outside {
             let started = self.breaker.admit().map(|permit| (permit, operation()));
             async move {
                 let (permit, running) = started.map_err(|retry_after| {
-                    tracing::debug!(service = %self.name, attempt = number, "not called: the breaker is open");
+                    tracing::debug!(
+                        service = &*self.name,
+                        attempt = number,
+                        "not called: the breaker is open"
+                    );
                     Attempt { failure: Failure::Open { retry_after }, class: Class::LOCAL }
                 })?;
                 let (failure, class) = match tokio::time::timeout(self.policy.timeout, running).await {
@@ -171,7 +175,7 @@ impl Outside {
                     Err(_) => (Failure::TimedOut { limit: self.policy.timeout }, Class::BROKEN),
                 };
                 let timed_out = matches!(failure, Failure::TimedOut { .. });
-                tracing::debug!(service = %self.name, attempt = number, %class, timed_out, "attempt failed");
+                tracing::debug!(service = &*self.name, attempt = number, %class, timed_out, "attempt failed");
                 permit.report(class.host, &self.name);
                 Err(Attempt { failure, class })
             }
@@ -193,7 +197,7 @@ impl Outside {
                 (self.breaker.refuses_for() <= wait).then_some(wait)
             })
             .notify(|_, wait| {
-                tracing::debug!(service = %self.name, wait_ms = wait.as_millis(), "trying again");
+                tracing::debug!(service = &*self.name, wait_ms = wait.as_millis(), "trying again");
             })
             .await
             .map_err(|attempt| attempt.failure)
