@@ -355,13 +355,22 @@ async fn cancelled_calls_are_no_failures() {
 #[tokio::test(start_paused = true)]
 async fn news_from_before_the_breaker_opened_changes_nothing() {
     let breaker = Breaker::new(1, seconds(30));
-    let [good, bad, opens] = [(); 3].map(|()| breaker.admit().ok().unwrap());
+    let [good, bad, during_probe, dropped_during_probe, after_probe, opens] =
+        [(); 6].map(|()| breaker.admit().ok().unwrap());
     opens.report(Host::Failing, "test service");
     advance(seconds(10)).await;
     good.report(Host::Answering, "test service");
     assert_eq!(breaker.state(), BreakerState::Open);
     bad.report(Host::Failing, "test service");
     assert_eq!(breaker.refuses_for(), seconds(20));
+    advance(seconds(20)).await;
+    let probe = breaker.admit().ok().unwrap();
+    during_probe.report(Host::Answering, "test service");
+    drop(dropped_during_probe);
+    assert_eq!(breaker.state(), BreakerState::HalfOpen);
+    probe.report(Host::Answering, "test service");
+    after_probe.report(Host::Failing, "test service");
+    assert_eq!(breaker.state(), BreakerState::Closed);
 }
 
 #[tokio::test(start_paused = true)]
