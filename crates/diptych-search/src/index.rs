@@ -7,7 +7,8 @@
 //! mention in a field that is long as a rule (a body). The weight of the field scales the result.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+
+use foldhash::{HashMap, HashMapExt, HashSet};
 
 use crate::noise::stop_words;
 use crate::query::Vocabulary;
@@ -158,7 +159,7 @@ pub struct Index {
     pub(crate) synonyms: Synonyms,
     spelling: Spelling,
     /// Sorted, for completion.
-    surfaces: Vec<Box<str>>,
+    surfaces: Vec<(Box<str>, u32)>,
 }
 
 impl Index {
@@ -198,6 +199,8 @@ fn rarity(total: usize, with_term: f32) -> f32 {
 
 /// How many words may complete a typed beginning.
 const MOST_COMPLETIONS: usize = 4;
+/// How many words with the same beginning are looked at.
+const MOST_BEGINNINGS: usize = 200;
 
 impl Vocabulary for Index {
     fn knows(&self, term: &str) -> bool {
@@ -226,32 +229,28 @@ impl Vocabulary for Index {
         if word.chars().count() < 3 {
             return Vec::new();
         }
-        let start = self.surfaces.partition_point(|surface| surface.as_ref() < word);
-        let mut found: Vec<&str> = self.surfaces[start..]
+        let start = self.surfaces.partition_point(|(surface, _)| surface.as_ref() < word);
+        let mut found: Vec<(u32, &str)> = self.surfaces[start..]
             .iter()
-            .take_while(|surface| surface.starts_with(word))
-            .take(200)
-            .map(AsRef::as_ref)
+            .take_while(|(surface, _)| surface.starts_with(word))
+            .take(MOST_BEGINNINGS)
+            .map(|(surface, term)| (self.entries[*term as usize].documents, surface.as_ref()))
             .collect();
-        let documents = |surface: &str| {
-            let term = crate::stem::stem(surface);
-            self.entry(&term).map_or(0, |entry| entry.documents)
-        };
-        found.sort_by_key(|surface| (std::cmp::Reverse(documents(surface)), surface.len()));
+        found.sort_by_key(|(documents, surface)| (std::cmp::Reverse(*documents), surface.len()));
         found.truncate(MOST_COMPLETIONS);
-        found.into_iter().map(str::to_owned).collect()
+        found.into_iter().map(|(_, surface)| surface.to_owned()).collect()
     }
 }
 
 /// Gathers the documents; strengths need the average lengths, so they come last.
 struct Collector {
-    ids: HashMap<String, ()>,
+    ids: HashSet<String>,
     order: Vec<String>,
     terms: HashMap<Box<str>, u32>,
     names: Vec<bool>,
     /// What each compound seen so far is made of: the same words come again and again.
     analysed: HashMap<Box<str>, Box<[(u32, f32)]>>,
-    surfaces: HashMap<Box<str>, u32>,
+    surfaces: Vec<(Box<str>, u32)>,
     occurrences: Vec<Vec<Occurrence>>,
     /// Words in each field of each document, field by field.
     lengths: Vec<Vec<u32>>,
@@ -269,12 +268,12 @@ struct Occurrence {
 impl Collector {
     fn new(fields: usize) -> Self {
         Self {
-            ids: HashMap::new(),
+            ids: HashSet::default(),
             order: Vec::new(),
             terms: HashMap::new(),
             names: Vec::new(),
             analysed: HashMap::new(),
-            surfaces: HashMap::new(),
+            surfaces: Vec::new(),
             occurrences: Vec::new(),
             lengths: vec![Vec::new(); fields],
             counts: Vec::new(),
@@ -288,7 +287,7 @@ impl Collector {
         if let Some((name, _)) = document.fields.iter().find(|(name, _)| !known(name)) {
             return Err(BuildError::UnknownField { id, field: (*name).to_owned() });
         }
-        if self.ids.insert(id.clone(), ()).is_some() {
+        if !self.ids.insert(id.clone()) {
             return Err(BuildError::DuplicateId(id));
         }
         let number = self.order.len() as u32;
@@ -341,13 +340,13 @@ impl Collector {
                     self.counts.push(0.0);
                 }
                 self.names[number as usize] |= term.kind == Kind::Name;
-                self.surfaces.insert(term.surface.into_boxed_str(), number);
+                self.surfaces.push((term.surface.into_boxed_str(), number));
                 (number, term.share)
             })
             .collect()
     }
 
-    fn finish(self, fields: Vec<Field>, synonyms: Synonyms) -> Index {
+    fn finish(mut self, fields: Vec<Field>, synonyms: Synonyms) -> Index {
         let total = self.order.len();
         let averages: Vec<f32> = self
             .lengths
@@ -391,8 +390,9 @@ impl Collector {
             })
             .collect();
         let mut spelling = Spelling::default();
-        let mut surfaces: Vec<(Box<str>, u32)> = self.surfaces.into_iter().collect();
+        let mut surfaces = std::mem::take(&mut self.surfaces);
         surfaces.sort_unstable();
+        surfaces.dedup();
         for (surface, term) in surfaces.iter().filter(|(surface, _)| surface.len() > 2) {
             spelling.add(surface, entries[*term as usize].documents);
         }
@@ -401,15 +401,7 @@ impl Collector {
         for word in synonyms.words().chain(stop_words().iter().copied()).filter(|word| unseen(word)) {
             spelling.add(word, 0);
         }
-        Index {
-            fields,
-            ids: self.order,
-            terms: self.terms,
-            entries,
-            synonyms,
-            spelling,
-            surfaces: surfaces.into_iter().map(|(surface, _)| surface).collect(),
-        }
+        Index { fields, ids: self.order, terms: self.terms, entries, synonyms, spelling, surfaces }
     }
 }
 

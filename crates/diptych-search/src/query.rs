@@ -5,6 +5,7 @@
 //! not know the word, corrections and completions of it. A document need not have every concept:
 //! ranking weighs how many of them it has.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use crate::noise::{is_stop_word, is_weak_word};
@@ -26,6 +27,8 @@ const STOP_WORD_IN_DOTTED: f32 = 0.15;
 const MODULE_OF_DOTTED: f32 = 0.15;
 const PARTS_OF_NAME: f32 = 0.5;
 const SYNONYM: f32 = 0.65;
+const PHRASE: f32 = 0.8;
+const WORD_OF_PHRASE: f32 = 0.5;
 const COMPLETION: f32 = 0.6;
 
 /// A query, taken apart.
@@ -373,33 +376,30 @@ impl Parser<'_> {
         }
     }
 
-    /// Every run of words that the table knows, whatever stop words are in it.
+    /// Every run of words that the table knows, whatever stop words are in it. The longest run wins, and
+    /// becomes one concept: what a phrase means is not the sum of its words.
     fn add_synonyms(&mut self) {
-        let synonyms = self.synonyms;
-        for start in 0..self.units.len() {
-            let longest = synonyms.longest_phrase().min(self.units.len() - start);
-            for end in (start + 1..=start + longest).rev() {
-                let stems: Vec<&str> = self.units[start..end].iter().map(|unit| unit.stem.as_str()).collect();
-                let targets = synonyms.targets(&stems);
-                if targets.is_empty() || (end - start == 1 && self.units[start].stop) {
-                    continue;
-                }
-                let all_stop = self.units[start..end].iter().all(|unit| unit.stop);
-                for (offset, unit) in self.units[start..end].iter_mut().enumerate() {
-                    // A phrase of stop words only is still a phrase: its first word carries it.
-                    if unit.stop && !(all_stop && offset == 0) {
-                        continue;
-                    }
-                    unit.only_joined |= unit.stop;
-                    unit.stop = false;
-                    unit.alternatives.extend(targets.iter().map(|target| Alternative {
-                        terms: target.terms.clone(),
-                        weight: SYNONYM,
-                        reason: Reason::Synonym(target.text.clone()),
-                    }));
-                }
-            }
+        let mut units: Vec<Unit> = Vec::with_capacity(self.units.len());
+        let mut rest = std::mem::take(&mut self.units);
+        while !rest.is_empty() {
+            let longest = self.synonyms.longest_phrase().min(rest.len());
+            let found = (1..=longest).rev().find_map(|length| {
+                let stems: Vec<&str> = rest[..length].iter().map(|unit| unit.stem.as_str()).collect();
+                let targets = self.synonyms.targets(&stems);
+                (!targets.is_empty() && (length > 1 || !rest[0].stop)).then_some((length, targets))
+            });
+            let (length, targets) = found.unwrap_or((1, &[]));
+            let mut words: Vec<Unit> = rest.drain(..length).collect();
+            let weight = if length > 1 { PHRASE } else { SYNONYM };
+            let mut unit = if length > 1 { phrase(words) } else { words.remove(0) };
+            unit.alternatives.extend(targets.iter().map(|target| Alternative {
+                terms: target.terms.clone(),
+                weight,
+                reason: Reason::Synonym(target.text.clone()),
+            }));
+            units.push(unit);
         }
+        self.units = units;
     }
 
     fn finish(self) -> Query {
@@ -426,7 +426,57 @@ impl Parser<'_> {
                 alternatives: unit.alternatives,
             });
         }
+        claim(&mut concepts);
         Query { concepts, corrections: self.corrections }
+    }
+}
+
+/// One unit of the words of a phrase. Single words of it count half: they mean something else alone.
+fn phrase(words: Vec<Unit>) -> Unit {
+    let typed: Vec<&str> = words.iter().map(|word| word.typed.as_str()).collect();
+    let content: Vec<&Unit> = words.iter().filter(|word| !word.stop).collect();
+    let mut together: Vec<String> = content.iter().map(|word| word.stem.clone()).collect();
+    together.dedup();
+    let mut unit = Unit {
+        typed: typed.join(" "),
+        surface: typed.join(" "),
+        stem: String::new(),
+        is_name: false,
+        stop: false,
+        only_joined: false,
+        alternatives: Vec::new(),
+    };
+    if together.len() > 1 {
+        unit.alternatives.push(Alternative { terms: together, weight: 1.0, reason: Reason::Typed });
+    }
+    for word in words.into_iter().filter(|word| !word.stop) {
+        let skip = usize::from(word.only_joined);
+        unit.alternatives.extend(word.alternatives.into_iter().skip(skip).map(|mut alternative| {
+            if alternative.reason != Reason::Joined {
+                alternative.weight *= WORD_OF_PHRASE;
+            }
+            alternative
+        }));
+    }
+    unit
+}
+
+/// A term counts for one concept only, the one that typed it if there is one: otherwise "large file line
+/// by line" would find everything about streams three times over.
+fn claim(concepts: &mut [Concept]) {
+    let mut claimed: HashMap<Vec<String>, usize> = HashMap::new();
+    for (index, concept) in concepts.iter().enumerate() {
+        for alternative in concept.alternatives.iter().filter(|a| a.reason == Reason::Typed) {
+            claimed.entry(alternative.terms.clone()).or_insert(index);
+        }
+    }
+    for (index, concept) in concepts.iter_mut().enumerate() {
+        concept.alternatives.retain(|alternative| match alternative.reason {
+            Reason::Synonym(_) | Reason::Completed(_) => {
+                *claimed.entry(alternative.terms.clone()).or_insert(index) == index
+            }
+            _ => true,
+        });
     }
 }
 

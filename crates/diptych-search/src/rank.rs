@@ -17,10 +17,14 @@ use crate::query::{Alternative, Concept, Correction, Query};
 
 /// The part of the best score that a match must reach.
 pub const FLOOR: f32 = 0.5;
+/// So many of the best need only reach the floor: a short list is never too long.
+const SHORT_LIST: usize = 5;
 /// The strength at which a concept counts half.
 const HALF: f32 = 0.5;
 /// The strength from which a concept counts as covered.
 const COVERED: f32 = 0.35;
+/// The weight from which an alternative says the same as the word.
+const SYNONYMOUS: f32 = 0.6;
 /// What coverage decides of the score.
 const COVERAGE: f32 = 0.6;
 /// A concept that no document has counts this much of the rarest in what could be reached.
@@ -50,7 +54,7 @@ impl Index {
     /// The documents that match, the best first.
     pub fn search(&self, query: &str) -> Matches<'_> {
         let query = Query::parse(query, &self.synonyms, self);
-        let hits = above_floor(self.rank(&query));
+        let hits = above_floor(self.rank(&query), self.concepts(&query));
         Matches { hits, corrections: query.corrections }
     }
 
@@ -58,9 +62,21 @@ impl Index {
     /// floor is applied. For fusing with another ranking.
     pub fn search_all(&self, query: &str) -> Matches<'_> {
         let query = Query::parse(query, &self.synonyms, self);
-        Matches { hits: self.rank(&query), corrections: query.corrections }
+        let mut hits = self.rank(&query);
+        sort(&mut hits);
+        Matches { hits, corrections: query.corrections }
     }
 
+    /// How many concepts a query has, counted by importance: one that decides nearly everything is one.
+    fn concepts(&self, query: &Query) -> f32 {
+        let (sum, squares) = query.concepts.iter().fold((0.0_f32, 0.0_f32), |(sum, squares), concept| {
+            let importance = self.importance(concept);
+            (sum + importance, squares + importance * importance)
+        });
+        if squares > 0.0 { sum * sum / squares } else { 1.0 }
+    }
+
+    /// The score of every document that has anything of the query, in no order.
     fn rank(&self, query: &Query) -> Vec<Hit<'_>> {
         let mut board = Board::new(self.len());
         let mut possible = 0.0;
@@ -72,30 +88,28 @@ impl Index {
             }
             board.settle(importance);
         }
-        let mut hits: Vec<Hit<'_>> = board
+        board
             .results()
             .map(|(document, points, covered)| Hit {
                 id: &self.ids[document],
                 document,
                 score: score(points, covered, possible),
             })
-            .collect();
-        hits.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.id.cmp(b.id)));
-        hits
+            .collect()
     }
 
-    /// How much a concept decides: its rarity, or that of the best stand-in when nobody knows the word.
+    /// How much a concept decides: its rarity. A word that has a commonplace synonym is less telling than
+    /// it is rare, so its rarity is that of all its alternatives together, halfway between the word's own
+    /// and the commonest one's.
     pub(crate) fn importance(&self, concept: &Concept) -> f32 {
-        let rarity = match concept.alternatives.first().and_then(|first| self.rarity(first)) {
-            Some(rarity) => rarity,
-            None => concept
-                .alternatives
-                .iter()
-                .filter_map(|alternative| self.rarity(alternative))
-                .reduce(f32::max)
-                .unwrap_or(self.greatest_rarity() * UNKNOWN),
+        let mut known = concept.alternatives.iter().filter_map(|a| Some((a, self.rarity(a)?)));
+        let Some((first, own)) = known.next() else {
+            return self.greatest_rarity() * UNKNOWN * concept.weight;
         };
-        rarity * concept.weight
+        let commonest =
+            known.filter(|(a, _)| a.weight >= SYNONYMOUS).map(|(_, rarity)| rarity).fold(own, f32::min);
+        let _ = first;
+        (own * (own + commonest) / 2.0).sqrt() * concept.weight
     }
 
     /// The weight of an alternative. A commonplace stand-in for a rare word does not get its rarity.
@@ -168,9 +182,23 @@ pub(crate) fn score(points: f32, covered: f32, possible: f32) -> f32 {
     (points / possible) * (1.0 - COVERAGE + COVERAGE * (covered / possible).min(1.0))
 }
 
-fn above_floor(mut hits: Vec<Hit<'_>>) -> Vec<Hit<'_>> {
-    let best = hits.first().map_or(0.0, |hit| hit.score);
-    hits.retain(|hit| hit.score > 0.0 && hit.score >= best * FLOOR);
+fn sort(hits: &mut [Hit<'_>]) {
+    hits.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.id.cmp(b.id)));
+}
+
+/// The hits that match, in order.
+fn above_floor(mut hits: Vec<Hit<'_>>, concepts: f32) -> Vec<Hit<'_>> {
+    let best = hits.iter().map(|hit| hit.score).fold(0.0, f32::max);
+    // Most of the documents have something of a query; only those near the best are worth sorting.
+    hits.retain(|hit| hit.score >= best * FLOOR);
+    sort(&mut hits);
+    let strict = 1.0 - FLOOR / concepts.max(1.0).sqrt();
+    let mut place = 0;
+    hits.retain(|hit| {
+        place += 1;
+        let floor = if place <= SHORT_LIST { FLOOR } else { strict };
+        hit.score > 0.0 && hit.score >= best * floor
+    });
     hits
 }
 

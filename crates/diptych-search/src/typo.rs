@@ -20,52 +20,77 @@ pub fn allowed_slips(letters: usize) -> usize {
 /// Written by hand because `strsim` always fills the whole table; here a row without a way to stay in
 /// bounds ends the comparison, which is what makes scanning a vocabulary cheap.
 pub fn slips(left: &[char], right: &[char], bound: usize) -> Option<usize> {
-    if left.len().abs_diff(right.len()) > bound {
-        return None;
-    }
-    let width = right.len() + 1;
-    let mut before: Vec<usize> = vec![0; width];
-    let mut previous: Vec<usize> = (0..width).collect();
-    let mut current: Vec<usize> = vec![0; width];
-    for row in 1..=left.len() {
-        current[0] = row;
-        let mut least = row;
-        for column in 1..width {
-            let same = left[row - 1] == right[column - 1];
-            let mut cost = (previous[column - 1] + usize::from(!same))
-                .min(previous[column] + 1)
-                .min(current[column - 1] + 1);
-            if row > 1
-                && column > 1
-                && left[row - 1] == right[column - 2]
-                && left[row - 2] == right[column - 1]
-            {
-                cost = cost.min(before[column - 2] + 1);
-            }
-            current[column] = cost;
-            least = least.min(cost);
-        }
-        if least > bound {
+    Rows::default().slips(left, right, bound)
+}
+
+/// The three rows of the table that are needed at a time, kept between comparisons.
+#[derive(Default)]
+struct Rows {
+    before: Vec<usize>,
+    previous: Vec<usize>,
+    current: Vec<usize>,
+}
+
+impl Rows {
+    fn slips(&mut self, left: &[char], right: &[char], bound: usize) -> Option<usize> {
+        if left.len().abs_diff(right.len()) > bound {
             return None;
         }
-        std::mem::swap(&mut before, &mut previous);
-        std::mem::swap(&mut previous, &mut current);
+        let width = right.len() + 1;
+        self.previous.clear();
+        self.previous.extend(0..width);
+        self.before.clear();
+        self.before.resize(width, 0);
+        self.current.clear();
+        self.current.resize(width, 0);
+        for row in 1..=left.len() {
+            let (before, previous, current) = (&self.before, &self.previous, &mut self.current);
+            current[0] = row;
+            // What lies further from the diagonal than the bound is out of bounds whatever it costs.
+            let (from, to) = (row.saturating_sub(bound).max(1), (row + bound).min(width - 1));
+            if from > 1 {
+                current[from - 1] = bound + 1;
+            }
+            let mut least = bound + 1;
+            for column in from..=to {
+                let same = left[row - 1] == right[column - 1];
+                let mut cost = (previous[column - 1] + usize::from(!same)).min(current[column - 1] + 1);
+                if column < row + bound {
+                    cost = cost.min(previous[column] + 1);
+                }
+                if row > 1
+                    && column > 1
+                    && left[row - 1] == right[column - 2]
+                    && left[row - 2] == right[column - 1]
+                {
+                    cost = cost.min(before[column - 2] + 1);
+                }
+                current[column] = cost;
+                least = least.min(cost);
+            }
+            if least.min(current[0]) > bound {
+                return None;
+            }
+            std::mem::swap(&mut self.before, &mut self.previous);
+            std::mem::swap(&mut self.previous, &mut self.current);
+        }
+        Some(self.previous[width - 1]).filter(|distance| *distance <= bound)
     }
-    Some(previous[width - 1]).filter(|distance| *distance <= bound)
 }
 
 /// A vocabulary that can be asked for the words nearest to a misspelt one.
 #[derive(Debug, Default, Clone)]
 pub struct Spelling {
-    by_length: Vec<Vec<Entry>>,
+    by_length: Vec<Shelf>,
 }
 
-#[derive(Debug, Clone)]
-struct Entry {
-    letters: Box<[char]>,
-    mask: u64,
-    /// How common the word is: the more common of two equally near words comes first.
-    count: u32,
+/// The words of one length, their letters one after another.
+#[derive(Debug, Default, Clone)]
+struct Shelf {
+    letters: Vec<char>,
+    masks: Vec<u64>,
+    /// How common each word is: the more common of two equally near words comes first.
+    counts: Vec<u32>,
 }
 
 /// A known word near a misspelt one.
@@ -82,13 +107,15 @@ pub struct Near {
 impl Spelling {
     /// Makes a known word of `word`, `count` being how common it is.
     pub fn add(&mut self, word: &str, count: u32) {
-        let letters: Box<[char]> = word.chars().collect();
-        let length = letters.len();
+        let length = word.chars().count();
         if self.by_length.len() <= length {
-            self.by_length.resize_with(length + 1, Vec::new);
+            self.by_length.resize_with(length + 1, Shelf::default);
         }
-        let mask = mask(&letters);
-        self.by_length[length].push(Entry { letters, mask, count });
+        let shelf = &mut self.by_length[length];
+        let start = shelf.letters.len();
+        shelf.letters.extend(word.chars());
+        shelf.masks.push(mask(&shelf.letters[start..]));
+        shelf.counts.push(count);
     }
 
     /// The known words nearest to `word`: those with the fewest slips, the most common first, at most
@@ -109,31 +136,33 @@ impl Spelling {
             return Vec::new();
         }
         let mask = mask(&letters);
-        let mut found: Vec<(usize, bool, u32, &Entry)> = Vec::new();
-        let lengths = letters.len().saturating_sub(bound)..=letters.len() + bound;
-        for entry in lengths.filter_map(|length| self.by_length.get(length)).flatten() {
-            if (entry.mask ^ mask).count_ones() as usize > 2 * bound {
-                continue;
+        let mut rows = Rows::default();
+        let mut found: Vec<(usize, bool, u32, &[char])> = Vec::new();
+        let lengths = letters.len().saturating_sub(bound).max(1)..=letters.len() + bound;
+        for length in lengths {
+            let Some(shelf) = self.by_length.get(length) else { break };
+            for (index, other) in shelf.masks.iter().enumerate() {
+                if (other ^ mask).count_ones() as usize > 2 * bound {
+                    continue;
+                }
+                let known = &shelf.letters[index * length..(index + 1) * length];
+                let Some(distance) = rows.slips(&letters, known, bound) else { continue };
+                let other_start = known[0] != letters[0];
+                // Two slips, one of them in the first letter, make another word of a short one.
+                if distance < least || (other_start && distance > 1 && letters.len() < 9) {
+                    continue;
+                }
+                bound = bound.min(distance.max(1));
+                found.push((distance, other_start, shelf.counts[index], known));
             }
-            let Some(distance) = slips(&letters, &entry.letters, bound) else { continue };
-            if distance < least {
-                continue;
-            }
-            let other_start = entry.letters.first() != letters.first();
-            // Two slips, one of them in the first letter, make another word of a short one.
-            if other_start && distance > 1 && letters.len() < 9 {
-                continue;
-            }
-            bound = bound.min(distance.max(1));
-            found.push((distance, other_start, entry.count, entry));
         }
         let Some(nearest) = found.iter().map(|(distance, ..)| *distance).min() else { return Vec::new() };
         found.retain(|(distance, ..)| *distance == nearest);
-        found.sort_by(|a, b| (a.1, b.2, &a.3.letters).cmp(&(b.1, a.2, &b.3.letters)));
+        found.sort_by(|a, b| (a.1, b.2, a.3).cmp(&(b.1, a.2, b.3)));
         found.truncate(limit);
         found
             .into_iter()
-            .map(|(slips, _, count, entry)| Near { word: entry.letters.iter().collect(), slips, count })
+            .map(|(slips, _, count, known)| Near { word: known.iter().collect(), slips, count })
             .collect()
     }
 }
