@@ -1,0 +1,7 @@
+//! The suites that others wrote: each runs our servers from outside, as a client would.
+
+pub(crate) mod assert;
+pub(crate) mod catalogue;
+pub(crate) mod conformance;
+pub(crate) mod inspector;
+pub(crate) mod python;

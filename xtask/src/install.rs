@@ -1,0 +1,225 @@
+//! Installs what the external suites need into a cache folder outside the tree, once for each pinned version.
+//!
+//! Everything comes through `npm` and `pip` as this machine has them configured. A stamp file holds what a folder was
+//! made from; a folder whose stamp differs is made anew.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::run::Log;
+use crate::versions;
+
+const LIMIT: Duration = Duration::from_secs(15 * 60);
+const STAMP: &str = "installed-from";
+
+/// The cache folder and what is installed in it.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    folder: PathBuf,
+}
+
+impl Cache {
+    /// `$DIPTYCH_DEV_CACHE`, else `diptych-dev` in the user's cache folder.
+    pub(crate) fn find() -> Result<Cache, String> {
+        let variable =
+            |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let home_cache = || {
+            let folder = if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" };
+            variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(folder)))
+        };
+        let folder = variable("DIPTYCH_DEV_CACHE")
+            .or_else(|| home_cache().map(|folder| folder.join("diptych-dev")))
+            .ok_or("there is no cache folder: set DIPTYCH_DEV_CACHE to a folder for downloads")?;
+        fs::create_dir_all(&folder)
+            .and_then(|()| folder.canonicalize())
+            .map(|folder| Cache { folder })
+            .map_err(|error| format!("cannot make the cache folder {}: {error}", folder.display()))
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Node.js of the pinned version.
+    pub(crate) fn node(&self, log: &mut Log) -> Result<PathBuf, String> {
+        let folder = self.npm(log, "node", &[("node", versions::NODE)])?;
+        Ok(folder.join("node_modules/node/bin/node"))
+    }
+
+    /// The conformance suite's program, to be run with [`Cache::node`].
+    pub(crate) fn conformance(&self, log: &mut Log) -> Result<PathBuf, String> {
+        let name = "@modelcontextprotocol/conformance";
+        let folder = self.npm(log, "conformance", &[(name, versions::CONFORMANCE)])?;
+        Ok(folder.join("node_modules").join(name).join("dist/index.js"))
+    }
+
+    /// The inspector's program, to be run with [`Cache::node`].
+    pub(crate) fn inspector(&self, log: &mut Log) -> Result<PathBuf, String> {
+        let name = "@modelcontextprotocol/inspector";
+        let folder = self.npm(log, "inspector", &[(name, versions::INSPECTOR)])?;
+        let package = folder.join("node_modules").join(name);
+        let manifest = fs::read_to_string(package.join("package.json"))
+            .map_err(|error| format!("the inspector is not installed as expected: {error}"))?;
+        let manifest: serde_json::Value = serde_json::from_str(&manifest)
+            .map_err(|error| format!("the inspector's package.json is not JSON: {error}"))?;
+        let program = match &manifest["bin"] {
+            serde_json::Value::String(program) => program.clone(),
+            programs => programs
+                .as_object()
+                .and_then(|programs| programs.values().next())
+                .and_then(serde_json::Value::as_str)
+                .ok_or("the inspector's package.json names no program")?
+                .to_owned(),
+        };
+        Ok(package.join(program))
+    }
+
+    /// The folder whose `node_modules` has the packages of the catalogue's type check.
+    pub(crate) fn typecheck_modules(&self, log: &mut Log, manifest: &Path) -> Result<PathBuf, String> {
+        let text = fs::read_to_string(manifest)
+            .map_err(|error| format!("cannot read {}: {error}", manifest.display()))?;
+        self.make(log, "typecheck", &text, |folder, log| {
+            fs::write(folder.join("package.json"), &text)
+                .map_err(|error| format!("cannot write package.json: {error}"))?;
+            npm_install(folder, &[], log)
+        })
+    }
+
+    /// The Python of a virtual environment that has the pinned `mcp` and `mcp-assert`.
+    pub(crate) fn python(&self, log: &mut Log) -> Result<Python, String> {
+        let packages =
+            [format!("mcp=={}", versions::PYTHON_MCP), format!("mcp-assert=={}", versions::MCP_ASSERT)];
+        let folder = self.make(log, "python", &packages.join("\n"), |folder, log| {
+            let mut command = Command::new(system_python()?);
+            command.args(["-m", "venv"]).arg(folder);
+            log.run(command, LIMIT)?
+                .expect("making a Python virtual environment (is the venv module installed?)")?;
+            let mut command = Command::new(folder.join("bin/python"));
+            command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(&packages);
+            log.run(command, LIMIT)?.expect("pip install").map(drop)
+        })?;
+        Ok(Python { python: folder.join("bin/python"), mcp_assert: folder.join("bin/mcp-assert") })
+    }
+
+    fn npm(&self, log: &mut Log, name: &str, packages: &[(&str, &str)]) -> Result<PathBuf, String> {
+        let packages: Vec<String> =
+            packages.iter().map(|(package, version)| format!("{package}@{version}")).collect();
+        self.make(log, name, &packages.join("\n"), |folder, log| npm_install(folder, &packages, log))
+    }
+
+    /// The folder `name`, made by `install` unless its stamp says that it was made from the same `source` before.
+    fn make(
+        &self,
+        log: &mut Log,
+        name: &str,
+        source: &str,
+        install: impl FnOnce(&Path, &mut Log) -> Result<(), String>,
+    ) -> Result<PathBuf, String> {
+        // Two runs at a time must not install into the same folder.
+        let lock = fs::File::create(self.folder.join(format!("{name}.lock")))
+            .and_then(|file| file.lock().map(|()| file))
+            .map_err(|error| format!("cannot lock the cache folder: {error}"))?;
+        let folder = self.folder.join(name);
+        let stamp = folder.join(STAMP);
+        if fs::read_to_string(&stamp).is_ok_and(|made_from| made_from == source) {
+            return Ok(folder);
+        }
+        println!("   installing {} into {}", one_line(name, source), folder.display());
+        if folder.exists() {
+            fs::remove_dir_all(&folder)
+                .map_err(|error| format!("cannot replace {}: {error}", folder.display()))?;
+        }
+        fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+        install(&folder, log)?;
+        fs::write(&stamp, source).map_err(|error| format!("cannot write {}: {error}", stamp.display()))?;
+        drop(lock);
+        Ok(folder)
+    }
+}
+
+/// The Python programs of the cache.
+#[derive(Debug)]
+pub(crate) struct Python {
+    pub(crate) python: PathBuf,
+    pub(crate) mcp_assert: PathBuf,
+}
+
+/// Adds rustfmt and clippy where the toolchain came without them.
+pub(crate) fn rust_components(log: &mut Log) -> Result<(), String> {
+    for (component, subcommand) in [("rustfmt", "fmt"), ("clippy", "clippy")] {
+        let mut command = crate::steps::cargo();
+        command.args([subcommand, "--version"]);
+        if !log.run(command, Duration::from_secs(60))?.success {
+            println!("   installing the Rust component {component}");
+            let mut command = Command::new("rustup");
+            command.args(["component", "add", component]);
+            log.run(command, LIMIT)?.expect(&format!("rustup component add {component}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn npm_install(folder: &Path, packages: &[String], log: &mut Log) -> Result<(), String> {
+    let manifest = folder.join("package.json");
+    if !manifest.exists() {
+        fs::write(&manifest, "{\"private\": true}\n")
+            .map_err(|error| format!("cannot write {}: {error}", manifest.display()))?;
+    }
+    let mut command = Command::new("npm");
+    command
+        .current_dir(folder)
+        .args(["install", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error", "--save-exact"])
+        .args(packages);
+    log.run(command, LIMIT)?.expect("npm install").map(drop)
+}
+
+fn system_python() -> Result<&'static str, String> {
+    let new_enough = |program: &&str| {
+        Command::new(program)
+            .args(["-c", "import sys; sys.exit(sys.version_info < (3, 10))"])
+            .output()
+            .is_ok_and(|output| output.status.success())
+    };
+    ["python3", "python3.13", "python3.12", "python3.11", "python"]
+        .into_iter()
+        .find(new_enough)
+        .ok_or_else(|| "there is no Python 3.10 or newer on the path".to_owned())
+}
+
+fn one_line(name: &str, source: &str) -> String {
+    if source.contains('{') { format!("the packages of {name}") } else { source.replace('\n', ", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_made_once_for_each_source() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache { folder: folder.path().to_owned() };
+        let mut log = Log::create(folder.path().join("log")).unwrap();
+        let mut made = 0;
+        for source in ["thing@1", "thing@1", "thing@2"] {
+            let place = cache.make(&mut log, "thing", source, |folder, _| {
+                made += 1;
+                assert!(!folder.join("old").exists(), "what another version left is gone");
+                fs::write(folder.join("old"), "").map_err(|error| error.to_string())
+            });
+            assert_eq!(place.unwrap(), folder.path().join("thing"));
+        }
+        assert_eq!(made, 2);
+    }
+
+    #[test]
+    fn a_failed_installation_is_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache { folder: folder.path().to_owned() };
+        let mut log = Log::create(folder.path().join("log")).unwrap();
+        let failed = cache.make(&mut log, "thing", "thing@1", |_, _| Err("no network".to_owned()));
+        assert_eq!(failed.unwrap_err(), "no network");
+        assert!(cache.make(&mut log, "thing", "thing@1", |_, _| Ok(())).is_ok());
+    }
+}

@@ -1,0 +1,18 @@
+//! Every version that `cargo xtask` installs, in one place. Changing a line here is enough: the cached copy is
+//! replaced on the next run. (The catalogue's TypeScript packages are pinned in `xtask/typecheck/package.json`,
+//! beside the program that uses them.)
+
+/// Node.js, as the npm package that carries its binary: the conformance suite and the inspector need 22.
+pub(crate) const NODE: &str = "22.23.3";
+/// npm `@modelcontextprotocol/conformance`.
+pub(crate) const CONFORMANCE: &str = "0.2.0-alpha.12";
+/// npm `@modelcontextprotocol/inspector`.
+pub(crate) const INSPECTOR: &str = "2.12.0";
+/// PyPI `mcp`, the official Python client.
+pub(crate) const PYTHON_MCP: &str = "2.3.0";
+/// PyPI `mcp-assert`.
+pub(crate) const MCP_ASSERT: &str = "0.12.3";
+
+/// The MCP versions that the conformance suite is run at, each with the number of scenarios it must run: a suite that
+/// silently runs fewer would pass for nothing.
+pub(crate) const CONFORMANCE_RUNS: [(&str, usize); 2] = [("2025-11-25", 33), ("2026-07-28", 40)];
