@@ -1,0 +1,81 @@
+"""Holds any Diptych server to the contract, without knowing its tools.
+
+The client itself validates each answer's structured content against the tool's output schema and fails the call when
+they differ, errors and asks included.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness import FORMATS, Checks, Target, main, panels_agree, text_blocks
+
+
+def sample(schema: dict[str, Any]) -> Any:
+    """A value that the schema of one argument admits."""
+    if "default" in schema:
+        return schema["default"]
+    if schema.get("examples"):
+        return schema["examples"][0]
+    if schema.get("enum"):
+        return schema["enum"][0]
+    match schema.get("type"):
+        case "integer" | "number":
+            return schema.get("minimum", 1)
+        case "boolean":
+            return True
+        case "array":
+            return [sample(schema.get("items", {}))]
+        case "object":
+            properties = schema.get("properties", {})
+            return {name: sample(properties[name]) for name in schema.get("required", [])}
+        case _:
+            return "sample"
+
+
+async def script(target: Target, checks: Checks) -> None:
+    async with target.connect() as client:
+        checks.check("speaks the version it was asked for", client.protocol_version == target.protocol, client.protocol_version)
+        tools = (await client.list_tools()).tools
+        checks.check("lists tools", len(tools) > 0)
+        for tool in tools:
+            name, schema = tool.name, tool.input_schema
+            checks.check(f"{name}: input schema is an object", schema.get("type") == "object", schema)
+            checks.check(f"{name}: takes a format", set(FORMATS) == set(schema["properties"]["format"]["enum"]), schema)
+            output = tool.output_schema or {}
+            checks.check(f"{name}: output schema is an object", output.get("type") == "object", output)
+            arguments = {key: sample(schema["properties"][key]) for key in schema.get("required", [])}
+            for shape in FORMATS:
+                panels_agree(checks, name, shape, await client.call_tool(name, {**arguments, "format": shape}))
+
+            wrong = await client.call_tool(name, {**arguments, "format": "html"})
+            checks.check(f"{name}: a wrong argument is a tool error", wrong.is_error is True, wrong)
+            payload = wrong.structured_content or {}
+            checks.check(f"{name}: the error is a toolError", payload.get("kind") == "toolError:v1", payload)
+            checks.check(f"{name}: the error says what is invalid", "Invalid input: " in "".join(text_blocks(wrong)), wrong)
+            violations = payload.get("details", {}).get("violations", [])
+            checks.check(f"{name}: the error names the argument", any("format" in v["path"] for v in violations), payload)
+
+        try:
+            await client.call_tool("no_such_tool", {})
+            checks.check("an unknown tool is a protocol error", False)
+        except Exception as error:  # the client's own error class has moved between its versions
+            code = getattr(getattr(error, "error", None), "code", None)
+            checks.check("an unknown tool is a protocol error", code == -32602, repr(error))
+
+        capabilities = client.server_capabilities
+        if capabilities.prompts:
+            prompts = (await client.list_prompts()).prompts
+            checks.check("lists prompts", len(prompts) > 0)
+            for prompt in prompts:
+                given = {argument.name: "sample" for argument in prompt.arguments or []}
+                got = await client.get_prompt(prompt.name, given)
+                checks.check(f"prompt {prompt.name}: has messages", len(got.messages) > 0, got)
+        if capabilities.resources:
+            for resource in (await client.list_resources()).resources:
+                read = await client.read_resource(resource.uri)
+                checks.check(f"resource {resource.uri}: has contents", len(read.contents) > 0, read)
+            await client.list_resource_templates()
+
+
+main(script)
