@@ -204,11 +204,12 @@ impl<'de> Deserialize<'de> for Items {
     }
 }
 
-fn lined(spanned: Spanned<String>) -> Option<Lined<String>> {
+fn lined(Spanned { mut value, referenced, .. }: Spanned<String>) -> Option<Lined<String>> {
     // The YAML begins on the second line of its file.
-    let line = usize::try_from(spanned.referenced.line()).unwrap_or_default() + 1;
-    let value = spanned.value.trim();
-    (!value.is_empty()).then(|| Lined { value: value.to_owned(), line })
+    let line = usize::try_from(referenced.line()).unwrap_or_default() + 1;
+    value.truncate(value.trim_end().len());
+    value.drain(..value.len() - value.trim_start().len());
+    (!value.is_empty()).then_some(Lined { value, line })
 }
 
 fn text(spanned: Option<Spanned<String>>) -> Option<Lined<String>> {

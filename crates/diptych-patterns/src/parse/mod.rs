@@ -213,10 +213,12 @@ impl Reading<'_> {
         if let Some(title) = given {
             return shorten(&one_line(&title.value), SUMMARY_LIMIT);
         }
-        let heading = body.title.as_ref().or(body.first_heading.as_ref());
+        // A heading such as "Example" is the name of a section, not of a pattern.
+        let is_name = |heading: &&String| heading::kind_of(heading) == SectionKind::Other;
+        let heading = body.title.as_ref().or(body.first_heading.as_ref().filter(is_name));
         let title = match heading.map(|heading| shorten(&one_line(heading), SUMMARY_LIMIT)) {
             Some(heading) if !heading.is_empty() => heading,
-            _ => humanise(id),
+            _ => Some(humanise(id)).filter(|words| !words.is_empty()).unwrap_or_else(|| id.to_owned()),
         };
         if has_front_matter {
             self.warn(1, "The title is missing.", format!("Add `title:`; until then it is \"{title}\"."));

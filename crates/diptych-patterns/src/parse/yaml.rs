@@ -66,15 +66,12 @@ fn options() -> serde_saphyr::Options {
 
 fn explain(error: &Error) -> (String, String) {
     match error {
-        Error::WithSnippet { error, .. } => explain(error),
+        Error::WithSnippet { error, .. } | Error::AliasError { error, .. } => explain(error),
         Error::Budget { .. }
         | Error::AliasReplayLimitExceeded { .. }
         | Error::AliasExpansionLimitExceeded { .. }
         | Error::AliasReplayStackDepthExceeded { .. }
-        | Error::AliasReplayCounterOverflow { .. } => (
-            "The YAML grows to more than a pattern can need: too many values, levels or aliases.".into(),
-            "Write the values out and remove anchors (`&name`) and aliases (`*name`).".into(),
-        ),
+        | Error::AliasReplayCounterOverflow { .. } => too_much(),
         Error::DuplicateMappingKey { key, .. } => (
             match key {
                 Some(key) => format!("`{}` is given twice.", key.escape_debug()),
@@ -86,12 +83,34 @@ fn explain(error: &Error) -> (String, String) {
             format!("Found {} where {expected} belongs.", unexpected.escape_debug()),
             "Quote a value that contains `: ` or begins with one of [ { * & ! | > % @ `.".into(),
         ),
+        Error::NullIntoString { .. } => (
+            "Found nothing, or the word `null`, where a text belongs.".into(),
+            "Write the text, in quotes if it is `null` or `~`.".into(),
+        ),
+        Error::Unexpected { expected: "string scalar", .. } => (
+            "Found a list or a group of names where a single text belongs.".into(),
+            "Put the text in quotes.".into(),
+        ),
+        Error::Unexpected { expected: "mapping start", .. } => (
+            "Found something else where lines such as `title: …` belong.".into(),
+            "Write each field as its name, a colon, a space and its value.".into(),
+        ),
         other => {
             let message = DefaultMessageFormatter.format_message(other);
+            if message == "recursion limit exceeded" {
+                return too_much();
+            }
             (
                 format!("The YAML cannot be read: {}.", message.escape_debug().to_string().trim_end_matches('.')),
                 "Quote a value that contains `: ` or begins with one of [ { * & ! | > % @ `, and indent with spaces.".into(),
             )
         }
     }
+}
+
+fn too_much() -> (String, String) {
+    (
+        "The YAML grows to more than a pattern can need: too many values, levels or aliases.".into(),
+        "Write the values out and remove anchors (`&name`) and aliases (`*name`).".into(),
+    )
 }
