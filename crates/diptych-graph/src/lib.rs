@@ -1,1 +1,8 @@
-//! To be filled.
+//! The toolset `graph`: a knowledge-graph memory with history, decay and search.
+//!
+//! [`store`] is everything below the tools: one SQLite file that any number of processes share, holding
+//! entities, their observations and the relations between them, with every earlier state of each.
+
+pub mod store;
+
+pub use store::{Project, Scope, Store, StoreError, StoreOptions, Timestamp};

@@ -1,0 +1,229 @@
+//! Rows to records, and the small look-ups that many operations share.
+
+use std::collections::{BTreeMap, HashMap};
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde_json::{Map, Value};
+
+use super::error::{Fault, StoreError};
+use super::model::{Entity, Relation};
+use super::time::Timestamp;
+
+/// A limit as the database takes it.
+pub(crate) fn bound(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+/// An entity's row, without its observations.
+#[derive(Debug)]
+pub(crate) struct EntityRow {
+    pub(crate) id: i64,
+    pub(crate) entity_type: String,
+    pub(crate) position: i64,
+    pub(crate) version: u32,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+    pub(crate) is_live: bool,
+}
+
+/// The row of this name, whether it lives or not.
+pub(crate) fn entity_by_name(
+    connection: &Connection,
+    project: i64,
+    name: &str,
+) -> Result<Option<EntityRow>, StoreError> {
+    let row = connection
+        .prepare_cached(
+            "SELECT id, entity_type, position, version, created_at, updated_at, deleted_at IS NULL
+             FROM entity WHERE project = ?1 AND name = ?2",
+        )?
+        .query_row(params![project, name], |row| {
+            Ok(EntityRow {
+                id: row.get(0)?,
+                entity_type: row.get(1)?,
+                position: row.get(2)?,
+                version: row.get(3)?,
+                created_at: time(row, 4)?,
+                updated_at: time(row, 5)?,
+                is_live: row.get(6)?,
+            })
+        })
+        .optional()?;
+    Ok(row)
+}
+
+/// The id of this name, if it lives.
+pub(crate) fn live_id(connection: &Connection, project: i64, name: &str) -> Result<Option<i64>, StoreError> {
+    let id = connection
+        .prepare_cached("SELECT id FROM entity WHERE project = ?1 AND name = ?2 AND deleted_at IS NULL")?
+        .query_row(params![project, name], |row| row.get(0))
+        .optional()?;
+    Ok(id)
+}
+
+pub(crate) fn live_ids_after(
+    connection: &Connection,
+    after: i64,
+    limit: usize,
+) -> Result<Vec<i64>, StoreError> {
+    let ids = connection
+        .prepare_cached("SELECT id FROM entity WHERE id > ?1 AND deleted_at IS NULL ORDER BY id LIMIT ?2")?
+        .query_map(params![after, limit], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    Ok(ids)
+}
+
+/// The living entities with these ids, in this order.
+pub(crate) fn entities(connection: &Connection, ids: &[i64]) -> Result<Vec<Entity>, StoreError> {
+    let mut find = connection.prepare_cached(
+        "SELECT id, name, entity_type, version, position, created_at, updated_at
+         FROM entity WHERE id = ?1 AND deleted_at IS NULL",
+    )?;
+    let mut found = Vec::with_capacity(ids.len());
+    for id in ids {
+        if let Some(mut entity) = find.query_row([id], entity).optional()? {
+            entity.observations = observations(connection, *id)?;
+            found.push(entity);
+        }
+    }
+    Ok(found)
+}
+
+/// Reads `id, name, entity_type, version, position, created_at, updated_at`.
+pub(crate) fn entity(row: &Row<'_>) -> rusqlite::Result<Entity> {
+    Ok(Entity {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        entity_type: row.get(2)?,
+        version: row.get(3)?,
+        position: row.get(4)?,
+        created_at: time(row, 5)?,
+        updated_at: time(row, 6)?,
+        observations: Vec::new(),
+        project: None,
+    })
+}
+
+/// The observations of an entity, in order.
+pub(crate) fn observations(connection: &Connection, entity: i64) -> Result<Vec<String>, StoreError> {
+    let contents = connection
+        .prepare_cached(
+            "SELECT content FROM observation WHERE entity = ?1 AND valid_to IS NULL ORDER BY position",
+        )?
+        .query_map([entity], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    Ok(contents)
+}
+
+/// The observations of an entity at a time, in order.
+pub(crate) fn observations_at(
+    connection: &Connection,
+    entity: i64,
+    at: Timestamp,
+) -> Result<Vec<String>, StoreError> {
+    let contents = connection
+        .prepare_cached(
+            "SELECT content FROM observation
+             WHERE entity = ?1 AND valid_from <= ?2 AND (valid_to IS NULL OR valid_to > ?2) ORDER BY position",
+        )?
+        .query_map(params![entity, at.as_millis()], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    Ok(contents)
+}
+
+/// What [`relation`] reads, from `relation r` joined with its ends `f` and `t`.
+pub(crate) const RELATION: &str =
+    "r.id, f.name, t.name, r.relation_type, r.strength, r.confidence, r.metadata,
+     r.version, r.position, r.created_at, r.updated_at";
+
+/// Reads the columns of [`RELATION`].
+pub(crate) fn relation(row: &Row<'_>) -> rusqlite::Result<Relation> {
+    Ok(Relation {
+        id: row.get(0)?,
+        from: row.get(1)?,
+        to: row.get(2)?,
+        relation_type: row.get(3)?,
+        strength: row.get(4)?,
+        confidence: row.get(5)?,
+        metadata: metadata(row, 6)?,
+        version: row.get(7)?,
+        position: row.get(8)?,
+        created_at: time(row, 9)?,
+        updated_at: time(row, 10)?,
+        project: None,
+    })
+}
+
+pub(crate) fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
+    row.get(column).map(Timestamp::from_millis)
+}
+
+pub(crate) fn metadata(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Map<String, Value>>> {
+    let text: Option<String> = row.get(column)?;
+    text.map(|text| serde_json::from_str(&text)).transpose().map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, error.into())
+    })
+}
+
+pub(crate) fn metadata_text(metadata: Option<&Map<String, Value>>) -> Result<Option<String>, StoreError> {
+    metadata.map(serde_json::to_string).transpose().map_err(|error| StoreError::file(Fault::Internal, error))
+}
+
+/// The relations that touch any of these entities, in the order in which they were made, and whether there are more.
+pub(crate) fn relations_touching(
+    connection: &Connection,
+    ids: &[i64],
+    limit: usize,
+) -> Result<(Vec<Relation>, bool), StoreError> {
+    let mut starts = connection.prepare_cached(
+        "SELECT project, position, id FROM relation
+         WHERE from_entity = ?1 AND deleted_at IS NULL ORDER BY position LIMIT ?2",
+    )?;
+    let mut ends = connection.prepare_cached(
+        "SELECT project, position, id FROM relation
+         WHERE to_entity = ?1 AND deleted_at IS NULL ORDER BY position LIMIT ?2",
+    )?;
+    let mut touching = BTreeMap::new();
+    for entity in ids {
+        for statement in [&mut starts, &mut ends] {
+            let mut rows = statement.query(params![entity, bound(limit.saturating_add(1))])?;
+            while let Some(row) = rows.next()? {
+                touching.insert((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?), row.get::<_, i64>(2)?);
+            }
+        }
+        // Only the first of them can be in the answer, so a list of hubs need not be kept whole.
+        while touching.len() > limit.saturating_add(1) {
+            touching.pop_last();
+        }
+    }
+    let more = touching.len() > limit;
+    let mut load = connection.prepare_cached(&format!(
+        "SELECT {RELATION} FROM relation r JOIN entity f ON f.id = r.from_entity JOIN entity t ON t.id = r.to_entity
+         WHERE r.id = ?1"
+    ))?;
+    let relations = touching
+        .into_values()
+        .take(limit)
+        .map(|id| load.query_row([id], relation))
+        .collect::<Result<_, _>>()?;
+    Ok((relations, more))
+}
+
+/// Writes the names of their projects on records that were found across projects.
+pub(crate) fn name_projects(
+    connection: &Connection,
+    entities: &mut [Entity],
+    relations: &mut [Relation],
+) -> Result<(), StoreError> {
+    let names: HashMap<i64, String> = connection
+        .prepare_cached("SELECT id, name FROM project")?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    for entity in entities {
+        entity.project = names.get(&(entity.id >> 32)).cloned();
+    }
+    for relation in relations {
+        relation.project = names.get(&(relation.id >> 32)).cloned();
+    }
+    Ok(())
+}
