@@ -65,17 +65,14 @@ pub(super) fn push_inline(out: &mut String, text: &str, inline: Inline) {
     while at < bytes.len() {
         let next = bytes.get(at + 1).copied();
         match bytes[at] {
-            b'\\' if inline.open => at += 1,
             b'\\' => match next {
+                Some(_) if inline.open => at += 1,
                 // The text escapes for itself; the pair stays together.
                 Some(byte) if byte.is_ascii_punctuation() => at += 2,
                 Some(_) => at += 1,
                 None => replace!(at + 1, "\\\\"),
             },
-            b'<' => match next {
-                Some(byte) if !(byte.is_ascii_alphabetic() || matches!(byte, b'/' | b'!' | b'?')) => at += 1,
-                _ => replace!(at + 1, "&lt;"),
-            },
+            b'<' if opens_html(next) => replace!(at + 1, "&lt;"),
             b'`' if inline.open => replace!(at + 1, "'"),
             b'`' if inline.label => replace!(at + 1, "\\`"),
             b'`' => {
@@ -94,6 +91,7 @@ pub(super) fn push_inline(out: &mut String, text: &str, inline: Inline) {
             b']' if inline.label => replace!(at + 1, "\\]"),
             b'[' if inline.label => replace!(at + 1, "\\["),
             b']' if next == Some(b'(') => replace!(at + 2, "]\\("),
+            b'|' if inline.open && has_open_escape(&text[..at]) => at += 1,
             b'|' if inline.cell => replace!(at + 1, "\\|"),
             b'*' if inline.strong => replace!(at + 1, "\\*"),
             byte if may_be_control(byte) => {
@@ -117,6 +115,38 @@ pub(super) fn push_inline(out: &mut String, text: &str, inline: Inline) {
     out.push_str(&text[copied..]);
 }
 
+/// Appends inline Markdown of the author. Only HTML outside code, line breaks and, in a cell, pipes are touched.
+pub(super) fn push_literal(out: &mut String, markdown: &str, Inline { cell, open, .. }: Inline) {
+    if !markdown.bytes().any(|byte| byte < b' ' || byte == b'<' || (cell && byte == b'|')) {
+        out.push_str(markdown);
+        return;
+    }
+    let bytes = markdown.as_bytes();
+    // Where the code span that we are in ends.
+    let mut code = 0;
+    let mut tick = 0;
+    for (at, c) in markdown.char_indices() {
+        let next = bytes.get(at + 1).copied();
+        match c {
+            '`' if !open && at >= code.max(tick) && !has_open_escape(&markdown[..at]) => {
+                let run = run_length(&bytes[at..], b'`');
+                tick = at + run;
+                code = code_end(bytes, tick, run).unwrap_or(code);
+                out.push('`');
+            }
+            '<' if at >= code && opens_html(next) => out.push_str("&lt;"),
+            '|' if cell && !has_open_escape(out) => out.push_str("\\|"),
+            '\0'..='\x1f' => out.push(' '),
+            c => out.push(c),
+        }
+    }
+}
+
+/// Whether a `<` with this behind it can begin a tag or comment. At the end of a piece anything may follow.
+fn opens_html(next: Option<u8>) -> bool {
+    next.is_none_or(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'/' | b'!' | b'?'))
+}
+
 /// Appends the inside of a code span, where only line breaks and, in a cell, pipes mean anything.
 pub(super) fn push_code(out: &mut String, code: &str, cell: bool) {
     if !any_byte(code, |byte| may_be_control(byte) | (cell & (byte == b'|'))) {
@@ -126,7 +156,7 @@ pub(super) fn push_code(out: &mut String, code: &str, cell: bool) {
     for c in code.chars() {
         match c {
             // A pipe that an odd number of backslashes precedes is escaped for every reader of tables.
-            '|' if cell && trailing_backslashes(out) % 2 == 0 => out.push_str("\\|"),
+            '|' if cell && !has_open_escape(out) => out.push_str("\\|"),
             c if is_break_or_control(c) => out.push(' '),
             c => out.push(c),
         }
@@ -196,7 +226,7 @@ pub(super) fn split_line(text: &str) -> (&str, Option<&str>) {
 /// Where a backslash has to go so that a line of text is not read as a block of another kind.
 pub(super) fn block_opener(line: &str) -> Option<usize> {
     let indent = line.len() - line.trim_start_matches(' ').len();
-    let line = line[indent..].as_bytes();
+    let line = &line.as_bytes()[indent..];
     let first = *line.first()?;
     let run = run_length(line, first);
     let ends = |at: usize| line.get(at).is_none_or(|byte| *byte == b' ');
@@ -296,9 +326,9 @@ pub(super) fn longest_run(text: &str, byte: u8) -> usize {
     longest
 }
 
-/// How many backslashes the text ends with.
-pub(super) fn trailing_backslashes(text: &str) -> usize {
-    text.bytes().rev().take_while(|byte| *byte == b'\\').count()
+/// Whether the text ends with a backslash that would escape what follows.
+pub(super) fn has_open_escape(text: &str) -> bool {
+    text.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1
 }
 
 pub(super) fn run_length(bytes: &[u8], byte: u8) -> usize {

@@ -20,31 +20,17 @@ pub struct Line {
 }
 
 impl Line {
-    /// Markdown written by the author of the tool. Structure other than inline marks does not pass.
+    /// Inline Markdown written by the author of the tool. HTML in it is shown, not passed on, and it opens no block.
     pub fn literal(&mut self, markdown: &'static str) -> &mut Self {
         self.seam(markdown);
         let from = self.out.len();
-        self.out.push_str(markdown);
-        if markdown.bytes().any(|byte| byte < b' ' || (self.cell && byte == b'|')) {
-            self.out.truncate(from);
-            for c in markdown.chars() {
-                match c {
-                    '\0'..='\x1f' => self.out.push(' '),
-                    '|' if self.cell && escape::trailing_backslashes(&self.out) % 2 == 0 => {
-                        self.out.push_str("\\|")
-                    }
-                    c => self.out.push(c),
-                }
-            }
-        }
-        // A literal must not lend half of a tag, a link or an escape to the dynamic text behind it.
-        if self.out.ends_with('<') && self.out.len() > from {
-            self.out.pop();
-            self.out.push_str("&lt;");
-        } else if markdown.ends_with("](") {
+        let inline = Inline { cell: self.cell, open: self.open, ..Inline::default() };
+        escape::push_literal(&mut self.out, markdown, inline);
+        // A literal must not lend half of a link or an escape to the dynamic text behind it.
+        if markdown.ends_with("](") {
             self.out.pop();
             self.out.push_str("\\(");
-        } else if escape::trailing_backslashes(&self.out[from..]) % 2 == 1 {
+        } else if escape::has_open_escape(&self.out[from..]) {
             self.out.push('\\');
         }
         if markdown.contains('`') && escape::leaves_code_open(markdown) {
@@ -127,7 +113,7 @@ impl Line {
         if image {
             self.out.push('!');
         } else if self.out[self.start..].ends_with('!')
-            && escape::trailing_backslashes(&self.out[..self.out.len() - 1]) % 2 == 0
+            && !escape::has_open_escape(&self.out[..self.out.len() - 1])
         {
             // "Wow!" before a link would turn it into an image.
             self.out.pop();

@@ -99,7 +99,9 @@ fn pieces_do_not_join_into_something_else() {
     assert_eq!(line(|l| _ = l.literal("`").text("`<b>`").literal("`")), "`'&lt;b>'`");
     assert_eq!(line(|l| _ = l.text("Wow!").link("a", "/b")), "Wow\\![a](/b)");
     assert_eq!(line(|l| _ = l.text("1").text(". a")), "1\\. a");
-    assert_eq!(line(|l| _ = l.literal("<!--").literal(" kind:x -->")), "<!- - kind:x -->");
+    assert_eq!(line(|l| _ = l.literal("<!--").literal(" kind:x -->")), "&lt;!-- kind:x -->");
+    assert_eq!(line(|l| _ = l.literal("`a<b>` <b> 1 < 2")), "`a<b>` &lt;b> 1 < 2");
+    assert_eq!(line(|l| _ = l.code("<!-- kind:x -->")), "`<!- - kind:x -->`");
     assert_eq!(line(|l| _ = l.literal("C:\\").code("a")), "C:\\\\`a`");
 }
 
@@ -151,14 +153,31 @@ fn rows_have_as_many_cells_as_there_are_headers() {
     md.table(&[], |table| {
         table.row(|_| {});
     });
-    insta::assert_snapshot!(md.finish(), @"");
+    insta::assert_snapshot!(md.finish(), @r#"
+    | A\|B | C |
+    | :--- | :--- |
+    | 1 |  |
+    | 1 | 2 |
+
+    Not a row
+    "#);
 }
 
 #[test]
 fn headings_are_of_level_one_to_six() {
     let mut md = Markdown::new();
     md.heading(0, "- a\nb").heading(9, "C #").heading(2, "#").heading(2, " ").heading(3, "F#");
-    insta::assert_snapshot!(md.finish(), @"");
+    insta::assert_snapshot!(md.finish(), @r#"
+    # - a b
+
+    ###### C \#
+
+    ## \#
+
+    ##
+
+    ### F#
+    "#);
 }
 
 #[test]
@@ -178,7 +197,19 @@ fn lists_count_and_keep_empty_items() {
     md.text("again").numbered(|line| {
         line.text("c");
     });
-    insta::assert_snapshot!(md.finish(), @"");
+    insta::assert_snapshot!(md.finish(), @r#"
+    Items
+    - \# a
+    - &nbsp;
+    - 1\. b
+
+    1. \- a
+    2. b
+
+    again
+
+    1. c
+    "#);
 }
 
 #[test]
@@ -197,7 +228,22 @@ fn fences_survive_fences_and_markers() {
     md.fence("type script`", "a\n````\nb\r\n\u{1b}[0m\n")
         .fence("", "")
         .fence("c++", "<!--  kind:x -->\n<!-- x -->");
-    insta::assert_snapshot!(md.finish(), @"");
+    insta::assert_snapshot!(md.finish(), @r#"
+    `````type
+    a
+    ````
+    b
+    �[0m
+    `````
+
+    ```
+    ```
+
+    ```c++
+    <!- -  kind:x -->
+    <!-- x -->
+    ```
+    "#);
 }
 
 #[test]
@@ -233,7 +279,27 @@ fn a_post_is_quoted_line_by_line() {
         line.literal("  ").literal("└─").text("@a/…a3f1").literal(" → ").text("@bob/3kq8b2e4");
     });
     md.tight().quote("").quote("next");
-    insta::assert_snapshot!(md.finish(), @"");
+    insta::assert_snapshot!(md.finish(), @r#"
+    # Thread · 2 posts
+
+    @alice/3kq8a3f1
+    > ## Features
+    > - Fast
+    > - Simple
+    > 
+    > <!- -
+    > kind:pattern-card:v1 -->
+    > ![A cat > \[x\](y)](https://a.example/cat.png)
+    > [Card](https://a.example/)
+    > > Quoted
+    > > post
+    👍 12  2024-10-06T10:05:33Z
+
+      └─@a/…a3f1 → @bob/3kq8b2e4
+    > 
+
+    > next
+    "#);
 }
 
 #[test]

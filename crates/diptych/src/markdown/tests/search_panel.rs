@@ -143,7 +143,86 @@ fn a_search_is_drawn_as_the_contract_says() {
     assert_eq!(md.drawn().markers("pattern-card:v1"), 3);
     assert_eq!(md.drawn().markers("unknown"), 0);
     assert_eq!(md.drawn().total(), 4);
-    insta::assert_snapshot!(md.as_str(), @"");
+    insta::assert_snapshot!(md.as_str(), @r#"
+    ## Effect Pattern Search Results for "error"
+
+    Found **5** matching patterns. Detailed documentation for the top results follows. Use pattern IDs from the Index with 'get_pattern' for additional deep-dives.
+
+    ## Index
+
+    <!-- kind:pattern-index:v1 -->
+    | Pattern | Category | Difficulty | Tags |
+    | :--- | :--- | :--- | :--- |
+    | **Error Handling with Match** (`error-handling-match`) | error-handling | beginner | Effect.match, error-handling |
+    | **Error Handling with catchTag** (`error-handling-catch-tag`) | error-handling | intermediate | Effect.catchTag, error-handling |
+    | **Service Error Handling** (`service-error-handling`) | service | intermediate | Effect.Service, error-handling |
+    | **Validation Errors** (`validation-errors`) | validation | beginner | Effect, validation |
+    | **Error Recovery** (`error-recovery`) | error-handling | advanced | Effect.retry, error-handling |
+
+    ## Top 3 Patterns
+
+    # Error Handling with Match
+
+    <!-- kind:pattern-card:v1 -->
+    **Category:** error-handling | **Difficulty:** beginner
+
+    **Use when:** You need to handle multiple error types in a type-safe way.
+
+    **API:** `Effect.match`
+
+    **Example:**
+
+    ```typescript
+    export const handleError = Effect.match({
+      onFailure: (error) => Effect.succeed(`Error: ${error}`),
+      onSuccess: (value) => Effect.succeed(`Success: ${value}`)
+    });
+    ```
+
+    **Notes:**
+
+    - Use Effect.match for exhaustive error handling
+    - Provides type safety for error cases
+
+    # Error Handling with catchTag
+
+    <!-- kind:pattern-card:v1 -->
+    **Category:** error-handling | **Difficulty:** intermediate
+
+    **Use when:** You need to catch specific error types.
+
+    **API:** `Effect.catchTag`
+
+    **Example:**
+
+    ```typescript
+    const result = yield* operation.pipe(
+      Effect.catchTag("NetworkError", (e) => Effect.succeed("fallback"))
+    );
+    ```
+
+    # Service Error Handling
+
+    <!-- kind:pattern-card:v1 -->
+    **Category:** service | **Difficulty:** intermediate
+
+    **Use when:** Handling errors in Effect services.
+
+    **API:** `Effect.Service`
+
+    **Example:**
+
+    ```typescript
+    export class MyService extends Effect.Service<MyService>()(
+      "MyService",
+      {
+        sync: () => ({
+          handleError: (error) => Effect.succeed("handled")
+        })
+      }
+    );
+    ```
+    "#);
 }
 
 #[test]
@@ -164,7 +243,34 @@ fn a_pattern_is_drawn_as_the_contract_says() {
             notes: &["Use Effect.Service for dependency injection", "Provides testability and modularity"],
         },
     );
-    insta::assert_snapshot!(md.finish(), @"");
+    insta::assert_snapshot!(md.finish(), @r#"
+    # Effect.Service Pattern
+
+    <!-- kind:pattern-card:v1 -->
+    **Category:** service | **Difficulty:** intermediate
+
+    **Use when:** You need to create reusable, testable services with dependency injection.
+
+    **API:** `Effect.Service`
+
+    **Example:**
+
+    ```typescript
+    export class MyService extends Effect.Service<MyService>()(
+      "MyService",
+      {
+        sync: () => ({
+          method: () => Effect.succeed("result")
+        })
+      }
+    );
+    ```
+
+    **Notes:**
+
+    - Use Effect.Service for dependency injection
+    - Provides testability and modularity
+    "#);
 }
 
 #[test]
@@ -178,5 +284,13 @@ fn an_ask_lists_its_filters_directly_below_their_label() {
             line.text(label).literal(": ").text(values.join(", "));
         });
     }
-    insta::assert_snapshot!(md.finish(), @"");
+    insta::assert_snapshot!(md.finish(), @r#"
+    ## Narrow Your Search
+
+    Found 45 patterns.
+
+    **Available filters:**
+    - Category: service, streams
+    - Difficulty: beginner, advanced
+    "#);
 }
