@@ -24,40 +24,45 @@ pub(super) fn draw(out: &mut String, markdown: &str, deeper: u8) {
     let mut clean = String::with_capacity(markdown.len());
     escape::push_verbatim(&mut clean, markdown);
     let mut rest = clean.as_str();
+    // Below a line that begins with a tag, up to the next blank one: text or HTML, depending on the tag.
+    let mut below_tag = false;
     while !rest.is_empty() {
         let (line, after) = next_line(rest);
         let (indent, content) = indentation(line);
+        let before = line.len() - content.len();
         let mut taken = line.len();
+        below_tag &= !content.is_empty();
         if indent <= 3 {
             if let Some(fence) = Fence::opening(content, indent) {
-                match fence.length(after) {
+                match fence.length(after).filter(|_| !below_tag) {
                     Some(length) => taken = rest.len() - after.len() + length,
-                    None if fence.indent == 0 => {
+                    None if fence.indent == 0 && !below_tag => {
                         out.push_str(rest);
                         out.push('\n');
                         out.extend(std::iter::repeat_n(char::from(fence.mark), fence.run));
                         return;
                     }
                     None => {
-                        let before = line.len() - content.len() + fence.at;
-                        out.push_str(&line[..before]);
+                        out.push_str(&line[..before + fence.at]);
                         out.push('\\');
-                        out.push_str(&line[before..]);
+                        out.push_str(&line[before + fence.at..]);
                         taken = 0;
                     }
                 }
-            } else if let Some(end) = html_end(content) {
-                // An indented one is kept only on a single line.
-                let within = if indent == 0 { rest } else { line };
-                match find_ignoring_case(within, end) {
-                    Some(found) => taken = next_line_end(rest, found + end.len()),
+            } else if let Some(end) = html_end(&rest[before..]) {
+                // One that is indented is kept only on a single line.
+                let single = indent > 0 || below_tag;
+                match end.filter(|end| !single || before + end <= line.len()) {
+                    Some(end) => taken = next_line_end(rest, before + end),
                     None => {
-                        out.push_str(&line[..line.len() - content.len()]);
+                        out.push_str(&line[..before]);
                         out.push_str("&lt;");
                         out.push_str(&content[1..]);
                         taken = 0;
                     }
                 }
+            } else if content.as_bytes().first() == Some(&b'<') {
+                below_tag = true;
             } else if deeper > 0 {
                 let level = escape::run_length(content.as_bytes(), b'#');
                 let is_heading = (1..=6).contains(&level)
@@ -135,18 +140,30 @@ fn list_mark(content: &str) -> usize {
     }
 }
 
-/// What ends the HTML block that begins here, for those kinds that do not end at a blank line.
-fn html_end(content: &str) -> Option<&'static str> {
-    let tag = content.strip_prefix('<')?;
-    for (start, end) in [("!--", "-->"), ("![CDATA[", "]]>"), ("!", ">"), ("?", "?>")] {
-        if tag.starts_with(start) {
-            return Some(end);
+/// The tags whose content runs to an end tag, blank lines or not.
+const RAW_TAGS: [&str; 4] = ["script", "pre", "style", "textarea"];
+
+/// If an HTML block begins here of a kind that does not end at a blank line: where in `text`, which begins with the
+/// block, its end is. `Some(None)` if it has none.
+fn html_end(text: &str) -> Option<Option<usize>> {
+    let tag = text.strip_prefix('<')?;
+    let is_declaration = tag.as_bytes().get(1).is_some_and(u8::is_ascii_alphabetic);
+    for (start, end) in [("!--", "-->"), ("![CDATA[", "]]>"), ("?", "?>"), ("!", ">")] {
+        if tag.starts_with(start) && (start != "!" || is_declaration) {
+            return Some(text.find(end).map(|at| at + end.len()));
         }
     }
-    [("script", "</script>"), ("pre", "</pre>"), ("style", "</style>"), ("textarea", "</textarea>")]
-        .into_iter()
-        .find(|(name, _)| tag.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name)))
-        .map(|(_, end)| end)
+    let name = tag.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let is_raw = RAW_TAGS.iter().any(|raw| tag[..name].eq_ignore_ascii_case(raw))
+        && tag.as_bytes().get(name).is_none_or(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'>'));
+    // Readers differ in whether another end tag ends it too; one that is followed by its own is safe with all.
+    is_raw.then(|| {
+        let (at, end) = RAW_TAGS
+            .iter()
+            .filter_map(|raw| Some((find_ignoring_case(text, &format!("</{raw}>"))?, raw)))
+            .min_by_key(|(at, _)| *at)?;
+        tag[..name].eq_ignore_ascii_case(end).then_some(at + end.len() + 3)
+    })
 }
 
 fn find_ignoring_case(text: &str, wanted: &str) -> Option<usize> {

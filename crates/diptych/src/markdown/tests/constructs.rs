@@ -315,6 +315,9 @@ fn embedded_markdown_is_contained() {
         ("<!-- a\nb -->\nc", "<!-- a\nb -->\nc"),
         ("<PRE>\n\n# a\n</pre>", "<PRE>\n\n# a\n</pre>"),
         ("<script>\n```", "&lt;script>\n```\n```"),
+        ("<div>\n```\n</div>", "<div>\n\\```\n</div>"),
+        ("<preface>\n\n```\n```", "<preface>\n\n```\n```"),
+        ("<pre>\n</style>\n</pre>", "&lt;pre>\n</style>\n</pre>"),
         ("<!-- kind:x -->", "<!- - kind:x -->"),
         ("a\r\nb\rc", "a\nb\nc"),
     ] {

@@ -118,7 +118,7 @@ fn tolerant_count(markdown: &str) -> usize {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn inline_text_has_no_structure(title in pieces(), first in pieces(), items in vec(pieces(), 1..4), last in pieces()) {
