@@ -1,7 +1,7 @@
 """Holds any Diptych server to the contract, without knowing its tools.
 
 The client itself validates each answer's structured content against the tool's output schema and fails the call when
-they differ, errors and asks included.
+they differ; errors are validated here.
 """
 
 from __future__ import annotations
@@ -50,6 +50,8 @@ async def script(target: Target, checks: Checks) -> None:
 
             wrong = await client.call_tool(name, {**arguments, "format": "html"})
             checks.check(f"{name}: a wrong argument is a tool error", wrong.is_error is True, wrong)
+            # The client validates successes by itself; our errors keep to the schema as well.
+            await client.session.validate_tool_result(name, wrong)
             payload = wrong.structured_content or {}
             checks.check(f"{name}: the error is a toolError", payload.get("kind") == "toolError:v1", payload)
             checks.check(f"{name}: the error says what is invalid", "Invalid input: " in "".join(text_blocks(wrong)), wrong)

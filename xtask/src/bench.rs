@@ -1,8 +1,460 @@
-//! placeholder
+//! `cargo xtask bench toolkit`: the toolkit beside a bare rmcp server and the floor, in one session, alternating.
+//!
+//! It reports ratios and never judges them: absolute figures of a shared machine mean little, and differences under
+//! 1.25 times are noise.
+
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::run::Log;
+use crate::steps::{cargo, root, target_folder as cargo_target};
+
+const HELP: &str = "\
+cargo xtask bench toolkit [--quick] [--rounds N] [--only GROUP]
+
+Groups: stdio, http-2026-07-28, http-2025-11-25. The report is printed and kept in the target folder.
+";
+const BUILD_LIMIT: Duration = Duration::from_secs(45 * 60);
+const RUN_LIMIT: Duration = Duration::from_secs(120);
+const IN_FLIGHT: [usize; 3] = [1, 32, 256];
+/// Above this share of the machine used by others, a run is repeated.
+const FOREIGN: f64 = 0.10;
+const TRIES: usize = 3;
+
+/// The calls: the same bytes to every server. A bare server ignores `format`.
+const TOOLS: [(&str, &str); 2] = [
+    ("echo", r#"{"message":"hello world","format":"json"}"#),
+    ("search", r#"{"q":"alpha","limit":10,"format":"json"}"#),
+];
+
+/// Servers that are compared with each other; the first is the base of the ratios.
+struct Group {
+    name: &'static str,
+    about: &'static str,
+    http: bool,
+    stateless: bool,
+    peers: &'static [Peer],
+}
+
+struct Peer {
+    name: &'static str,
+    program: Program,
+    arguments: &'static [&'static str],
+}
+
+#[derive(Clone, Copy)]
+enum Program {
+    Diptych,
+    BareRmcp,
+    Floor,
+}
+
+const GROUPS: [Group; 3] = [
+    Group {
+        name: "stdio",
+        about: "2025-11-25 over pipes; the base is rmcp's `stdio_pipes()`",
+        http: false,
+        stateless: false,
+        peers: &[
+            Peer { name: "bare rmcp", program: Program::BareRmcp, arguments: &[] },
+            Peer { name: "Diptych", program: Program::Diptych, arguments: &[] },
+            Peer { name: "floor", program: Program::Floor, arguments: &[] },
+        ],
+    },
+    Group {
+        name: "http-2026-07-28",
+        about: "HTTP without sessions; the base is rmcp's stateless JSON mode",
+        http: true,
+        stateless: true,
+        peers: &[
+            Peer {
+                name: "bare rmcp",
+                program: Program::BareRmcp,
+                arguments: &["--http", "{port}", "--json"],
+            },
+            Peer { name: "Diptych", program: Program::Diptych, arguments: &["--http", "{port}"] },
+            Peer { name: "floor", program: Program::Floor, arguments: &["--http", "{port}"] },
+        ],
+    },
+    Group {
+        name: "http-2025-11-25",
+        about: "HTTP after a handshake; the base is rmcp's stateless JSON mode",
+        http: true,
+        stateless: false,
+        peers: &[
+            Peer {
+                name: "bare rmcp",
+                program: Program::BareRmcp,
+                arguments: &["--http", "{port}", "--json"],
+            },
+            Peer {
+                name: "bare rmcp, sessions",
+                program: Program::BareRmcp,
+                arguments: &["--http", "{port}"],
+            },
+            Peer { name: "Diptych", program: Program::Diptych, arguments: &["--http", "{port}"] },
+            Peer { name: "floor", program: Program::Floor, arguments: &["--http", "{port}"] },
+        ],
+    },
+];
+
+/// How thorough a run is.
+struct Effort {
+    rounds: usize,
+    cold_starts: usize,
+    seconds: &'static str,
+    only: Option<String>,
+}
+
+/// `cargo xtask bench …`.
+pub(crate) fn command(arguments: &[String]) -> Result<bool, String> {
+    if arguments.first().map(String::as_str) != Some("toolkit") {
+        return Err(format!("say what to measure\n\n{HELP}"));
+    }
+    let effort = parse(&arguments[1..])?;
+    let root = root();
+    let target = cargo_target(&root)?;
+    let mut log = Log::create(target.join("xtask/bench.log"))?;
+    let programs = match Programs::build(&root, &target, &mut log) {
+        Ok(programs) => programs,
+        Err(problem) => {
+            println!("{}", log.text());
+            return Err(problem);
+        }
+    };
+    let begin = Instant::now();
+    let mut report = String::from("# Speed of the toolkit beside its peers\n");
+    let _ = writeln!(
+        report,
+        "\nMedians of {} alternating rounds in one session, {} cores. Ratios are to the first line of each table; \
+         differences under 1.25 times are noise. Every answer's id is checked, every 251st is parsed in full.",
+        effort.rounds,
+        std::thread::available_parallelism().map_or(0, usize::from)
+    );
+    for group in GROUPS.iter().filter(|group| effort.only.as_deref().is_none_or(|only| only == group.name)) {
+        eprintln!("measuring {}", group.name);
+        report.push_str(&measure_group(group, &programs, &effort, &mut log)?);
+    }
+    let _ = writeln!(report, "\nMeasured in {} s.", begin.elapsed().as_secs());
+    let path = target.join("xtask/bench-toolkit.md");
+    std::fs::write(&path, &report).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    println!("{report}");
+    eprintln!("kept in {}", path.display());
+    Ok(true)
+}
+
+/// Where the benchmark's own workspace builds.
 pub(crate) fn target_folder(target: &Path) -> PathBuf {
     target.join("bench")
 }
-pub(crate) fn command(_: &[String]) -> Result<bool, String> {
-    Err("later".into())
+
+fn parse(arguments: &[String]) -> Result<Effort, String> {
+    let mut effort = Effort { rounds: 3, cold_starts: 10, seconds: "1.0", only: None };
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match (word.as_str(), words.as_slice().first()) {
+            ("--quick", _) => effort = Effort { rounds: 1, cold_starts: 3, seconds: "0.5", ..effort },
+            ("--rounds", Some(rounds)) => {
+                effort.rounds = rounds
+                    .parse()
+                    .ok()
+                    .filter(|rounds| *rounds > 0)
+                    .ok_or_else(|| format!("{rounds:?} is no number of rounds"))?;
+                words.next();
+            }
+            ("--only", Some(name)) if GROUPS.iter().any(|group| group.name == *name) => {
+                effort.only = Some((*name).clone());
+                words.next();
+            }
+            _ => return Err(format!("{word:?} is not understood here\n\n{HELP}")),
+        }
+    }
+    Ok(effort)
+}
+
+/// The programs, built for release.
+struct Programs {
+    load: PathBuf,
+    floor: PathBuf,
+    bare_rmcp: PathBuf,
+    diptych: Option<PathBuf>,
+}
+
+impl Programs {
+    fn build(root: &Path, target: &Path, log: &mut Log) -> Result<Programs, String> {
+        eprintln!("building");
+        let bench = target_folder(target);
+        let mut command = cargo();
+        command.current_dir(root.join("bench")).env("CARGO_TARGET_DIR", &bench).args(["build", "--release"]);
+        log.run(command, BUILD_LIMIT)?.expect("building the load generator and its peers")?;
+        let diptych = if root.join("crates/diptych/examples/bench.rs").exists() {
+            let mut command = cargo();
+            command.current_dir(root).args([
+                "build",
+                "--release",
+                "--package",
+                "diptych",
+                "--example",
+                "bench",
+            ]);
+            log.run(command, BUILD_LIMIT)?.expect("building the toolkit's example bench")?;
+            Some(target.join("release/examples/bench"))
+        } else {
+            eprintln!("crates/diptych/examples/bench.rs does not exist yet: only the peers are measured");
+            None
+        };
+        let program = |name: &str| bench.join("release").join(name);
+        Ok(Programs {
+            load: program("load"),
+            floor: program("floor"),
+            bare_rmcp: program("bare-rmcp"),
+            diptych,
+        })
+    }
+
+    fn path(&self, program: Program) -> Option<&Path> {
+        match program {
+            Program::Diptych => self.diptych.as_deref(),
+            Program::BareRmcp => Some(&self.bare_rmcp),
+            Program::Floor => Some(&self.floor),
+        }
+    }
+}
+
+fn measure_group(
+    group: &Group,
+    programs: &Programs,
+    effort: &Effort,
+    log: &mut Log,
+) -> Result<String, String> {
+    let peers: Vec<(&Peer, &Path)> =
+        group.peers.iter().filter_map(|peer| Some((peer, programs.path(peer.program)?))).collect();
+    let load = |arguments: &[&str], peer: &Peer, path: &Path| {
+        let mut command = Command::new(&programs.load);
+        if group.http {
+            command.arg("--http");
+        }
+        if group.stateless {
+            command.arg("--stateless");
+        }
+        command.args(arguments).arg("--").arg(path).args(peer.arguments).env("RUST_LOG", "warn");
+        command
+    };
+
+    let mut cold: Vec<Vec<f64>> = vec![Vec::new(); peers.len()];
+    for _ in 0..effort.cold_starts {
+        for (index, (peer, path)) in peers.iter().enumerate() {
+            let report = run(log, load(&["--cold", "1", "--in-flight", ""], peer, path))?;
+            cold[index].extend(report["cold_ms"].as_array().into_iter().flatten().filter_map(Value::as_f64));
+        }
+    }
+
+    let mut text = format!("\n## {}\n\n{}\n", group.name, group.about);
+    for (tool, arguments) in TOOLS {
+        let mut runs: Vec<Vec<Value>> = vec![Vec::new(); peers.len()];
+        for round in 0..effort.rounds {
+            let mut order: Vec<usize> = (0..peers.len()).collect();
+            // ABAB, then BABA: what drifts, drifts for all.
+            if round % 2 == 1 {
+                order.reverse();
+            }
+            for index in order {
+                let (peer, path) = peers[index];
+                let options = ["--tool", tool, "--arguments", arguments, "--seconds", effort.seconds];
+                runs[index].push(quiet_run(log, || load(&options, peer, path))?);
+            }
+        }
+        let rows: Vec<Measured<'_>> = peers
+            .iter()
+            .zip(&cold)
+            .zip(&runs)
+            .map(|(((peer, _), cold), runs)| Measured { name: peer.name, cold, runs })
+            .collect();
+        text.push_str(&table(tool, &rows));
+    }
+    Ok(text)
+}
+
+/// The run that others disturbed least, of a few.
+fn quiet_run(log: &mut Log, command: impl Fn() -> Command) -> Result<Value, String> {
+    let mut best: Option<Value> = None;
+    for _ in 0..TRIES {
+        let report = run(log, command())?;
+        let disturbed = foreign(&report);
+        if best.as_ref().is_none_or(|best| disturbed < foreign(best)) {
+            best = Some(report);
+        }
+        if disturbed < FOREIGN {
+            break;
+        }
+    }
+    best.ok_or_else(|| "nothing was measured".to_owned())
+}
+
+fn run(log: &mut Log, command: Command) -> Result<Value, String> {
+    let output = log.capture(command, RUN_LIMIT)?.expect("a measurement")?;
+    serde_json::from_str(&output).map_err(|error| format!("the load generator's report is not JSON: {error}"))
+}
+
+/// The largest share of the machine that others used in any part of a run.
+fn foreign(report: &Value) -> f64 {
+    let shares = IN_FLIGHT.iter().filter_map(|count| report[format!("at_{count}")]["foreign"].as_f64());
+    shares.fold(0.0, f64::max)
+}
+
+struct Measured<'a> {
+    name: &'a str,
+    cold: &'a [f64],
+    runs: &'a [Value],
+}
+
+impl Measured<'_> {
+    fn median(&self, part: &str, key: &str) -> Option<f64> {
+        median(self.runs.iter().filter_map(|run| run[part][key].as_f64()).collect())
+    }
+
+    fn top(&self, key: &str) -> Option<f64> {
+        median(self.runs.iter().filter_map(|run| run[key].as_f64()).collect())
+    }
+
+    fn wrong(&self) -> u64 {
+        let parts = ["alone".to_owned()].into_iter().chain(IN_FLIGHT.map(|count| format!("at_{count}")));
+        parts.map(|part| self.runs.iter().filter_map(|run| run[&part]["wrong"].as_u64()).sum::<u64>()).sum()
+    }
+}
+
+fn table(tool: &str, rows: &[Measured<'_>]) -> String {
+    let mut text = format!("\n### {tool}\n\n| server | first answer ms | p50 / p99 µs |");
+    for count in IN_FLIGHT {
+        let _ = write!(text, " calls/s at {count} |");
+    }
+    let _ =
+        writeln!(text, " server CPU µs a call at 256 | RSS idle / after MB | bytes | wrong | others' CPU |");
+    let _ = writeln!(text, "|---|{}", "---:|".repeat(7 + IN_FLIGHT.len()));
+    let Some(base) = rows.first() else { return text };
+    for row in rows {
+        let _ = write!(
+            text,
+            "| {} | {} | {} / {} |",
+            row.name,
+            number(median(row.cold.to_vec()), 1),
+            number(row.median("alone", "p50_us"), 0),
+            number(row.median("alone", "p99_us"), 0)
+        );
+        for count in IN_FLIGHT {
+            let part = format!("at_{count}");
+            let (own, other) = (row.median(&part, "per_second"), base.median(&part, "per_second"));
+            let _ = write!(text, " {} ({}) |", number(own, 0), ratio(own, other));
+        }
+        let (own, other) = (row.median("at_256", "server_cpu_us"), base.median("at_256", "server_cpu_us"));
+        let megabytes = |key: &str| number(row.top(key).map(|kilobytes| kilobytes / 1024.0), 1);
+        let disturbed = row.runs.iter().map(foreign).fold(0.0, f64::max) * 100.0;
+        let _ = writeln!(
+            text,
+            " {} ({}) | {} / {} | {} | {} | {disturbed:.0} % |",
+            number(own, 1),
+            ratio(own, other),
+            megabytes("rss_idle_kb"),
+            megabytes("rss_after_kb"),
+            number(row.median("at_1", "bytes"), 0),
+            row.wrong()
+        );
+    }
+    let wrong = rows.iter().flat_map(|row| row.runs.iter().map(move |run| (row.name, run)));
+    for (name, run) in wrong {
+        if let Some(what) =
+            IN_FLIGHT.iter().find_map(|count| run[format!("at_{count}")]["first_wrong"].as_str())
+        {
+            let _ = writeln!(text, "\n{name} answered wrongly: `{}`", what.replace('`', "'"));
+            break;
+        }
+    }
+    text
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        length if length % 2 == 1 => Some(values[middle]),
+        _ => Some(f64::midpoint(values[middle - 1], values[middle])),
+    }
+}
+
+fn number(value: Option<f64>, digits: usize) -> String {
+    value.map_or_else(|| "–".to_owned(), |value| grouped(&format!("{value:.digits$}")))
+}
+
+fn ratio(own: Option<f64>, base: Option<f64>) -> String {
+    match (own, base) {
+        (Some(own), Some(base)) if base > 0.0 => format!("{:.2}×", own / base),
+        _ => "–".to_owned(),
+    }
+}
+
+/// Thousands apart, for people.
+fn grouped(number: &str) -> String {
+    let (whole, rest) = number.split_at(number.find('.').unwrap_or(number.len()));
+    let mut out = String::new();
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(vec![]), None);
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(vec![4.0, 1.0]), Some(2.5));
+    }
+
+    #[test]
+    fn figures_are_written_for_people() {
+        assert_eq!(number(Some(182_345.6), 0), "182,346");
+        assert_eq!(number(Some(999.25), 1), "999.2");
+        assert_eq!(number(None, 1), "–");
+        assert_eq!(ratio(Some(3.0), Some(2.0)), "1.50×");
+        assert_eq!(ratio(Some(3.0), None), "–");
+    }
+
+    #[test]
+    fn a_table_has_a_row_for_each_server_with_ratios_to_the_first() {
+        let run = |speed: f64| {
+            let at = json!({"per_second": speed, "server_cpu_us": 10.0, "foreign": 0.02, "bytes": 120.0, "wrong": 0});
+            json!({"alone": {"p50_us": 70.0, "p99_us": 100.0, "wrong": 0}, "at_1": at, "at_32": at, "at_256": at,
+                "rss_idle_kb": 6144, "rss_after_kb": 8192})
+        };
+        let (slow, fast) = ([run(1000.0)], [run(2500.0)]);
+        let rows = [
+            Measured { name: "bare rmcp", cold: &[2.5], runs: &slow },
+            Measured { name: "Diptych", cold: &[3.0], runs: &fast },
+        ];
+        let text = table("echo", &rows);
+        assert!(text.contains("| Diptych | 3.0 | 70 / 100 | 2,500 (2.50×) |"), "{text}");
+        assert!(text.contains(" 10.0 (1.00×) | 6.0 / 8.0 | 120 | 0 | 2 % |"), "{text}");
+    }
+
+    #[test]
+    fn options_are_read() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let effort = parse(&words("--quick --only stdio")).unwrap();
+        assert_eq!((effort.rounds, effort.only.as_deref()), (1, Some("stdio")));
+        assert_eq!(parse(&words("--rounds 5")).unwrap().rounds, 5);
+        assert!(parse(&words("--only nothing")).is_err());
+        assert!(parse(&words("--rounds 0")).is_err());
+    }
 }
