@@ -154,7 +154,8 @@ impl fmt::Display for Explanation<'_> {
             }
             writeln!(formatter)?;
         }
-        writeln!(formatter, "{} of the documents match", self.total)?;
+        let matches = if self.total == 1 { "document matches" } else { "documents match" };
+        writeln!(formatter, "{} {matches}", self.total)?;
         for (place, explained) in self.hits.iter().enumerate() {
             writeln!(formatter, "{}. {} {:.3}", place + 1, explained.hit.id, explained.hit.score)?;
             for evidence in &explained.evidence {

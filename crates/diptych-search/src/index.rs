@@ -249,7 +249,8 @@ struct Collector {
     terms: HashMap<Box<str>, u32>,
     names: Vec<bool>,
     /// What each compound seen so far is made of: the same words come again and again.
-    analysed: HashMap<Box<str>, Box<[(u32, f32)]>>,
+    analysed: HashMap<Box<str>, u32>,
+    parts: Vec<Box<[(u32, f32)]>>,
     surfaces: Vec<(Box<str>, u32)>,
     occurrences: Vec<Vec<Occurrence>>,
     /// Words in each field of each document, field by field.
@@ -273,6 +274,7 @@ impl Collector {
             terms: HashMap::new(),
             names: Vec::new(),
             analysed: HashMap::new(),
+            parts: Vec::new(),
             surfaces: Vec::new(),
             occurrences: Vec::new(),
             lengths: vec![Vec::new(); fields],
@@ -314,12 +316,16 @@ impl Collector {
     }
 
     fn count(&mut self, compound: &str) {
-        if !self.analysed.contains_key(compound) {
-            let parts = self.analyse(compound);
-            self.analysed.insert(compound.into(), parts);
-        }
-        let Some(parts) = self.analysed.get(compound) else { return };
-        for (term, share) in parts {
+        let number = match self.analysed.get(compound) {
+            Some(number) => *number as usize,
+            None => {
+                let parts = self.analyse(compound);
+                self.parts.push(parts);
+                self.analysed.insert(compound.into(), self.parts.len() as u32 - 1);
+                self.parts.len() - 1
+            }
+        };
+        for (term, share) in &self.parts[number] {
             let count = &mut self.counts[*term as usize];
             if *count == 0.0 {
                 self.touched.push(*term);

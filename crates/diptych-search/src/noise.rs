@@ -38,7 +38,7 @@ const WEAK_WORDS: &[&str] = &[
     "actually", "already", "also", "always", "another", "anything", "approach", "avoid", "best", "better", "bit",
     "code", "correct", "correctly", "different", "easily", "easy", "ensure", "even", "ever", "everything",
     "example", "find", "get", "gets", "getting", "give", "given", "gives", "go", "goes", "going", "good", "happen",
-    "happens", "help", "instead", "keep", "know", "let", "like", "lot", "made", "make", "makes", "making", "many",
+    "happens", "help", "instead", "keep", "kind", "kinds", "know", "let", "like", "lot", "made", "make", "makes", "making", "many",
     "much", "need", "needed", "needs", "never", "nice", "now", "part", "particular", "pattern", "patterns", "please", "possible",
     "practice", "proper", "properly", "put", "really", "recommended", "right", "safe", "safely", "say", "set", "show",
     "simple", "simply", "something", "specific", "still", "stuff", "sure", "take", "takes", "tell", "thing", "things", "two", "use",

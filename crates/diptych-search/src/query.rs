@@ -252,8 +252,10 @@ impl Parser<'_> {
         }
         let near = self.vocabulary.corrections(&unit.surface);
         self.budget -= usize::from(!near.is_empty() || !known);
-        if !known && near.first().is_some_and(|near| is_stop_word(&near.word)) {
+        if let Some(near) = near.first().filter(|near| !known && is_stop_word(&near.word)) {
             unit.stop = true;
+            unit.stem = stem(&near.word).into_owned();
+            unit.surface.clone_from(&near.word);
             return;
         }
         for (index, near) in near.into_iter().enumerate() {
@@ -362,8 +364,14 @@ impl Parser<'_> {
                 format!("{}.{}", left.surface, right.surface),
                 stem(&format!("{}{}", left.surface, right.surface)).into_owned(),
             ];
+            // `Effect.all` said as "effect all" is about its second word. In `withDelay` the stop word is
+            // just that, and "delay" alone says what is meant.
+            let both = left.stop == right.stop;
             for name in names.into_iter().filter(|name| self.vocabulary.knows_name(name)) {
                 for unit in &mut self.units[index - 1..=index] {
+                    if unit.stop && !both && !name.contains('.') {
+                        continue;
+                    }
                     unit.only_joined |= unit.stop;
                     unit.stop = false;
                     unit.alternatives.push(Alternative {
@@ -466,7 +474,8 @@ fn phrase(words: Vec<Unit>) -> Unit {
 fn claim(concepts: &mut [Concept]) {
     let mut claimed: HashMap<Vec<String>, usize> = HashMap::new();
     for (index, concept) in concepts.iter().enumerate() {
-        for alternative in concept.alternatives.iter().filter(|a| a.reason == Reason::Typed) {
+        let own = |reason: &Reason| matches!(reason, Reason::Typed | Reason::Corrected(_));
+        for alternative in concept.alternatives.iter().filter(|alternative| own(&alternative.reason)) {
             claimed.entry(alternative.terms.clone()).or_insert(index);
         }
     }

@@ -8,7 +8,9 @@
 //!
 //! **Floor.** A match is a document whose score is at least [`FLOOR`] of the best one's. Since strength
 //! depends on the field, a word that is only mentioned in a body is below it as soon as another document
-//! has the word in its title or tags; when no document says more than that, the mentions are the matches.
+//! has the word in its title, tags or summary; when no document says more, the mentions are the matches.
+//! Who asks for several things at once is not helped by what has one of them: the more concepts, the
+//! nearer to the best a document must come. A short list is spared that, since it is never too long.
 //!
 //! **Order.** Score, then id: the same query gives the same order, always.
 
@@ -18,13 +20,11 @@ use crate::query::{Alternative, Concept, Correction, Query};
 /// The part of the best score that a match must reach.
 pub const FLOOR: f32 = 0.5;
 /// So many of the best need only reach the floor: a short list is never too long.
-const SHORT_LIST: usize = 5;
+const SHORT_LIST: usize = 8;
 /// The strength at which a concept counts half.
 const HALF: f32 = 0.5;
 /// The strength from which a concept counts as covered.
 const COVERED: f32 = 0.35;
-/// The weight from which an alternative says the same as the word.
-const SYNONYMOUS: f32 = 0.6;
 /// What coverage decides of the score.
 const COVERAGE: f32 = 0.6;
 /// A concept that no document has counts this much of the rarest in what could be reached.
@@ -98,18 +98,10 @@ impl Index {
             .collect()
     }
 
-    /// How much a concept decides: its rarity. A word that has a commonplace synonym is less telling than
-    /// it is rare, so its rarity is that of all its alternatives together, halfway between the word's own
-    /// and the commonest one's.
+    /// How much a concept decides: its rarity, or that of what stands in for a word that nobody knows.
     pub(crate) fn importance(&self, concept: &Concept) -> f32 {
-        let mut known = concept.alternatives.iter().filter_map(|a| Some((a, self.rarity(a)?)));
-        let Some((first, own)) = known.next() else {
-            return self.greatest_rarity() * UNKNOWN * concept.weight;
-        };
-        let commonest =
-            known.filter(|(a, _)| a.weight >= SYNONYMOUS).map(|(_, rarity)| rarity).fold(own, f32::min);
-        let _ = first;
-        (own * (own + commonest) / 2.0).sqrt() * concept.weight
+        let known = concept.alternatives.iter().find_map(|alternative| self.rarity(alternative));
+        known.unwrap_or(self.greatest_rarity() * UNKNOWN) * concept.weight
     }
 
     /// The weight of an alternative. A commonplace stand-in for a rare word does not get its rarity.
@@ -192,7 +184,7 @@ fn above_floor(mut hits: Vec<Hit<'_>>, concepts: f32) -> Vec<Hit<'_>> {
     // Most of the documents have something of a query; only those near the best are worth sorting.
     hits.retain(|hit| hit.score >= best * FLOOR);
     sort(&mut hits);
-    let strict = 1.0 - FLOOR / concepts.max(1.0).sqrt();
+    let strict = 1.0 - (1.0 - FLOOR) / concepts.max(1.0);
     let mut place = 0;
     hits.retain(|hit| {
         place += 1;

@@ -5,6 +5,7 @@
 //! beside "retry".
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, LazyLock};
 
 use crate::noise::is_stop_word;
 use crate::stem::stem;
@@ -23,6 +24,12 @@ const LONGEST_PHRASE: usize = 5;
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Synonyms {
+    /// Shared, since most indexes have the same: adding to it makes a copy.
+    table: Arc<Table>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Table {
     targets: HashMap<String, Vec<Target>>,
     words: BTreeSet<String>,
 }
@@ -44,18 +51,8 @@ impl Synonyms {
 
     /// The table of general programming vocabulary.
     pub fn builtin() -> Self {
-        let mut synonyms = Self::none();
-        for group in GROUPS {
-            synonyms = synonyms.group(group.split('|').map(str::trim));
-        }
-        for rule in REWRITES {
-            if let Some((from, to)) = rule.split_once("->") {
-                for phrase in from.split('|') {
-                    synonyms = synonyms.rewrite(phrase.trim(), to.split('|').map(str::trim));
-                }
-            }
-        }
-        synonyms
+        static BUILTIN: LazyLock<Synonyms> = LazyLock::new(read_builtin);
+        BUILTIN.clone()
     }
 
     /// Adds words and phrases that mean the same: each finds all the others.
@@ -81,7 +78,7 @@ impl Synonyms {
 
     /// The synonyms of a word or phrase, as they are written in the table.
     pub fn of(&self, phrase: &str) -> impl Iterator<Item = &str> {
-        self.targets.get(&key(phrase)).into_iter().flatten().map(|target| target.text.as_str())
+        self.table.targets.get(&key(phrase)).into_iter().flatten().map(|target| target.text.as_str())
     }
 
     fn add(&mut self, from: &str, to: &str) {
@@ -89,10 +86,11 @@ impl Synonyms {
         if key.is_empty() || terms.is_empty() {
             return;
         }
+        let table = Arc::make_mut(&mut self.table);
         for word in compounds(from).filter(|word| word.len() > 3 && !is_stop_word(word)) {
-            self.words.insert(word.to_lowercase());
+            table.words.insert(word.to_lowercase());
         }
-        let targets = self.targets.entry(key).or_default();
+        let targets = table.targets.entry(key).or_default();
         if !targets.iter().any(|target| target.terms == terms) {
             targets.push(Target { text: to.to_owned(), terms });
         }
@@ -103,17 +101,32 @@ impl Synonyms {
         if stems.is_empty() || stems.len() > LONGEST_PHRASE {
             return &[];
         }
-        self.targets.get(&stems.join(" ")).map_or(&[], Vec::as_slice)
+        self.table.targets.get(&stems.join(" ")).map_or(&[], Vec::as_slice)
     }
 
     pub(crate) fn longest_phrase(&self) -> usize {
-        if self.targets.is_empty() { 0 } else { LONGEST_PHRASE }
+        if self.table.targets.is_empty() { 0 } else { LONGEST_PHRASE }
     }
 
     /// The words that the table knows: a misspelling of one of them is worth correcting.
     pub(crate) fn words(&self) -> impl Iterator<Item = &str> {
-        self.words.iter().map(String::as_str)
+        self.table.words.iter().map(String::as_str)
     }
+}
+
+fn read_builtin() -> Synonyms {
+    let mut synonyms = Synonyms::none();
+    for group in GROUPS {
+        synonyms = synonyms.group(group.split('|').map(str::trim));
+    }
+    for rule in REWRITES {
+        if let Some((from, to)) = rule.split_once("->") {
+            for phrase in from.split('|') {
+                synonyms = synonyms.rewrite(phrase.trim(), to.split('|').map(str::trim));
+            }
+        }
+    }
+    synonyms
 }
 
 fn key(phrase: &str) -> String {
@@ -172,7 +185,7 @@ const GROUPS: &[&str] = &[
     "dependency injection | inversion of control | DI | service | inject",
     "dependency | service",
     "layer | wiring | module",
-    "resource | handle | connection",
+    "resource | connection | file handle",
     "cleanup | clean up | release | finalizer | teardown | dispose | close",
     "config | configuration | setting | environment variable | env",
     "secret | redacted | sensitive | password | credential",
@@ -210,15 +223,20 @@ const GROUPS: &[&str] = &[
     "recursive | nested | tree",
     "array | list | collection",
     "dictionary | hash map | hashmap | record",
-    "date | time | timestamp | datetime",
+    "date | timestamp | datetime",
     "random | nondeterministic",
     "identifier | id | uuid",
     "stream | async iterator | sequence of values",
     "infinite | endless | unbounded",
     "pagination | paginate | paging | paginated",
     "sort | order | ordering",
+    // Forms of one word that stemming leaves apart
+    "reuse | reusable | shared",
+    "recursion | recursive",
+    "subscribe | subscription | subscriber",
+    "decode | decoder",
     // The outside
-    "http | rest | web | fetch",
+    "http | rest api | web | fetch",
     "endpoint | route | handler | url",
     "request | call",
     "file | filesystem | disk",
@@ -260,7 +278,7 @@ const REWRITES: &[&str] = &[
     "all errors | every error | multiple errors -> accumulate | collect",
     "ignore | swallow | suppress -> ignore | recover",
     "money | email | phone -> brand | validation",
-    "untrusted | user input | form | payload | request body -> validation | schema | decode",
+    "untrusted | user input | form | payload | request body -> validation | decode",
     "json -> decode | parse",
     "big file | large file | huge file | line by line -> stream | file",
     "out of memory | fit in memory -> stream | chunk",

@@ -211,4 +211,16 @@ mod tests {
         assert!(words("abc").is_empty());
         assert!(words("kubernetes").is_empty());
     }
+
+    proptest::proptest! {
+        #[test]
+        fn slips_agree_with_the_full_table(left in "[a-d]{0,8}", right in "[a-d]{0,8}", bound in 0_usize..5) {
+            let letters = |word: &str| word.chars().collect::<Vec<_>>();
+            let full = strsim::osa_distance(&left, &right);
+            proptest::prop_assert_eq!(
+                slips(&letters(&left), &letters(&right), bound),
+                Some(full).filter(|distance| *distance <= bound)
+            );
+        }
+    }
 }
