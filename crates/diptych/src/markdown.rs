@@ -8,7 +8,7 @@
 //! the path of every call: one buffer, one pass, nothing copied unless something has to be escaped.
 //!
 //! ```
-//! # use diptych::markdown::Markdown;
+//! # use diptych::Markdown;
 //! let mut md = Markdown::new();
 //! md.heading(2, "Index").marker("pattern-index:v1").table(&["Pattern", "Category"], |table| {
 //!     table.row(|row| {

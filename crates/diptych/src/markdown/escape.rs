@@ -190,6 +190,9 @@ pub(super) fn push_verbatim(out: &mut String, text: &str) {
 /// The text with every `<!--` that begins a marker made visible as `<!- -`. At the end of the text too, since what
 /// follows there is not known.
 pub(super) fn break_markers(text: &str) -> Cow<'_, str> {
+    if !any_byte(text, |byte| byte == b'<') {
+        return Cow::Borrowed(text);
+    }
     let mut broken = String::new();
     let mut copied = 0;
     let mut from = 0;
@@ -213,14 +216,25 @@ pub(super) fn break_markers(text: &str) -> Cow<'_, str> {
 
 /// The first line of the text and, if a line break ended it, what comes after.
 pub(super) fn split_line(text: &str) -> (&str, Option<&str>) {
-    let is_break = |c| matches!(c, '\n'..='\r' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}');
-    match text.char_indices().find(|(_, c)| is_break(*c)) {
-        None => (text, None),
-        Some((at, c)) => {
-            let width = if text[at..].starts_with("\r\n") { 2 } else { c.len_utf8() };
-            (&text[..at], Some(&text[at + width..]))
+    let bytes = text.as_bytes();
+    let mut from = 0;
+    // By bytes, since most lines are plain: only these can begin a line break.
+    while let Some(found) =
+        bytes[from..].iter().position(|byte| matches!(byte, b'\n'..=b'\r' | 0x1c..=0x1e | 0xc2 | 0xe2))
+    {
+        let at = from + found;
+        let width = match bytes[at..] {
+            [b'\r', b'\n', ..] | [0xc2, 0x85, ..] => 2,
+            [0xe2, 0x80, 0xa8 | 0xa9, ..] => 3,
+            [0xc2 | 0xe2, ..] => 0,
+            _ => 1,
+        };
+        if width > 0 {
+            return (&text[..at], Some(&text[at + width..]));
         }
+        from = at + 1;
     }
+    (text, None)
 }
 
 /// Where a backslash has to go so that a line of text is not read as a block of another kind.
