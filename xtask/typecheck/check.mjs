@@ -1,5 +1,5 @@
-// Type-checks every TypeScript fence of the catalogue against the real `effect` package, and lints the form
-// of the patterns.
+// Type-checks every TypeScript fence of the catalogue against the real `effect` package, looks up the names of
+// functions that the front matter mentions, and lints the form of the patterns.
 //
 //   node check.mjs --catalogue DIR --modules DIR
 //
@@ -37,8 +37,31 @@ const loadTypeScript = (modules) => {
   return createRequire(join(modules, "package.json"))("typescript")
 }
 
+// A name such as `Effect.map` in `api` or `tags` must exist in the package, be it a value or a type.
+const unknownNames = (ts, program, index, patterns) => {
+  const checker = program.getTypeChecker()
+  const exportsOf = (symbol) =>
+    new Map(checker.getExportsOfModule(symbol).map((exported) => [exported.name, exported]))
+  const resolved = (symbol) => (symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol)
+  const modules = exportsOf(checker.getSymbolAtLocation(program.getSourceFile(index).statements[0].moduleSpecifier))
+  const exists = (module, member) => {
+    const symbol = modules.get(module)
+    return symbol !== undefined && exportsOf(resolved(symbol)).has(member)
+  }
+  return patterns.flatMap(({ fieldLines, fields, file }) =>
+    ["api", "tags"].flatMap((field) =>
+      (fields[field] ?? []).flatMap((name) => {
+        const [, module, member] = /^([A-Z]\w*)\.(\w+)$/.exec(name) ?? []
+        return module === undefined || exists(module, member)
+          ? []
+          : [{ file, line: fieldLines[field], message: `effect has no ${name}` }]
+      })
+    )
+  )
+}
+
 // The examples exist only in memory, but under the modules folder, so that `effect` resolves as it does for a user.
-const typeCheck = (ts, modules, examples) => {
+const typeCheck = (ts, modules, patterns, examples) => {
   const options = {
     strict: true,
     noEmit: true,
@@ -51,19 +74,23 @@ const typeCheck = (ts, modules, examples) => {
     types: []
   }
   // Each example gets a folder of its own, lest one import another.
-  const byPath = new Map(examples.map((example, index) => [`${modules.replaceAll("\\", "/")}/examples/${index}/example.ts`, example]))
+  const folder = `${modules.replaceAll("\\", "/")}/examples`
+  const byPath = new Map(examples.map((example, index) => [`${folder}/${index}/example.ts`, example]))
+  const index = `${folder}/index.ts`
+  const files = new Map([[index, 'export * from "effect"\n']])
+  for (const [path, example] of byPath) files.set(path, example.code)
   const host = ts.createCompilerHost(options)
   const { fileExists, readFile, getSourceFile } = host
   host.getCurrentDirectory = () => modules
-  host.fileExists = (path) => byPath.has(path) || fileExists.call(host, path)
-  host.readFile = (path) => byPath.get(path)?.code ?? readFile.call(host, path)
+  host.fileExists = (path) => files.has(path) || fileExists.call(host, path)
+  host.readFile = (path) => files.get(path) ?? readFile.call(host, path)
   host.getSourceFile = (path, languageVersion, ...rest) => {
-    const example = byPath.get(path)
-    return example === undefined
+    const code = files.get(path)
+    return code === undefined
       ? getSourceFile.call(host, path, languageVersion, ...rest)
-      : ts.createSourceFile(path, example.code, languageVersion)
+      : ts.createSourceFile(path, code, languageVersion)
   }
-  const program = ts.createProgram([...byPath.keys()], options, host)
+  const program = ts.createProgram([...files.keys()], options, host)
   const general = [...program.getOptionsDiagnostics(), ...program.getGlobalDiagnostics()].map((diagnostic) => ({
     file: "check.mjs",
     line: 1,
@@ -77,7 +104,7 @@ const typeCheck = (ts, modules, examples) => {
       message: ts.flattenDiagnosticMessageText(diagnostic.messageText, "\n  ")
     }))
   })
-  return [...general, ...found]
+  return [...general, ...found, ...unknownNames(ts, program, index, patterns)]
 }
 
 const { catalogue, modules } = readArguments()
@@ -85,7 +112,7 @@ const ts = loadTypeScript(modules)
 const patterns = readCatalogue(catalogue)
 if (patterns.length === 0) fail("there is no pattern in the catalogue folder")
 const examples = patterns.flatMap((pattern) => pattern.examples)
-const problems = [...lint(patterns), ...typeCheck(ts, modules, examples)]
+const problems = [...lint(patterns), ...typeCheck(ts, modules, patterns, examples)]
 for (const { file, line, message } of problems) console.log(`${file}:${line}: ${message}`)
 if (problems.length > 0) {
   console.log(`${problems.length} problems in ${new Set(problems.map(({ file }) => file)).size} files`)
