@@ -15,6 +15,7 @@ mod fuse;
 mod index;
 mod near;
 mod noise;
+mod parse;
 mod query;
 mod rank;
 mod stem;

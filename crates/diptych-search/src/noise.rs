@@ -10,7 +10,8 @@ pub fn is_stop_word(word: &str) -> bool {
 
 /// Whether a lower-case word carries little: it may decide between two documents, never find one.
 pub(crate) fn is_weak_word(word: &str) -> bool {
-    WEAK_WORDS.binary_search(&word).is_ok()
+    // A lone letter is a type parameter or an article of another language.
+    word.len() == 1 || WEAK_WORDS.binary_search(&word).is_ok()
 }
 
 /// Every stop word, for telling a misspelt one from a misspelt word of the documents.
@@ -21,28 +22,32 @@ pub(crate) fn stop_words() -> &'static [&'static str] {
 #[rustfmt::skip]
 const STOP_WORDS: &[&str] = &[
     "a", "about", "after", "again", "all", "am", "an", "and", "any", "are", "arent", "as", "at", "be",
-    "because", "been", "before", "being", "between", "both", "but", "by", "can", "cannot", "cant", "could",
-    "couldnt", "did", "didnt", "do", "does", "doesnt", "doing", "done", "dont", "down", "during", "each",
-    "etc", "every", "few", "for", "from", "further", "had", "has", "have", "having", "he", "her", "here",
-    "him", "his", "how", "i", "id", "if", "ill", "im", "in", "into", "is", "isnt", "it", "its", "itself",
-    "ive", "just", "may", "me", "might", "more", "most", "must", "my", "myself", "no", "nor", "not", "of",
-    "off", "on", "once", "one", "only", "or", "other", "our", "out", "over", "own", "same", "shall", "she",
-    "should", "shouldnt", "so", "some", "such", "than", "that", "thats", "the", "their", "them", "then",
-    "there", "these", "they", "this", "those", "through", "to", "too", "under", "until", "up", "us", "very",
-    "was", "wasnt", "we", "were", "what", "whats", "when", "where", "whether", "which", "while", "who",
-    "whom", "whose", "why", "will", "with", "within", "without", "wont", "would", "you", "your",
+    "because", "been", "before", "being", "between", "both", "but", "by", "can", "cannot", "cant",
+    "could", "couldnt", "did", "didnt", "do", "does", "doesnt", "doing", "done", "dont", "down", "during",
+    "each", "etc", "every", "few", "for", "from", "further", "had", "has", "have", "having", "he", "her",
+    "here", "him", "his", "how", "i", "id", "if", "ill", "im", "in", "into", "is", "isnt", "it", "its",
+    "itself", "ive", "just", "may", "me", "might", "more", "most", "must", "my", "myself", "no", "nor",
+    "not", "of", "off", "on", "once", "one", "only", "or", "other", "our", "out", "over", "own", "same",
+    "shall", "she", "should", "shouldnt", "so", "some", "such", "than", "that", "thats", "the", "their",
+    "them", "then", "there", "these", "they", "this", "those", "through", "to", "too", "under", "until",
+    "up", "us", "versus", "very", "via", "vs", "was", "wasnt", "we", "were", "what", "whats", "when",
+    "where", "whether", "which", "while", "who", "whom", "whose", "why", "will", "with", "within",
+    "without", "wont", "would", "you", "your",
 ];
 
 #[rustfmt::skip]
 const WEAK_WORDS: &[&str] = &[
-    "actually", "already", "also", "always", "another", "anything", "approach", "avoid", "best", "better", "bit",
-    "code", "correct", "correctly", "different", "easily", "easy", "ensure", "even", "ever", "everything",
-    "example", "find", "get", "gets", "getting", "give", "given", "gives", "go", "goes", "going", "good", "happen",
-    "happens", "help", "instead", "keep", "kind", "kinds", "know", "let", "like", "lot", "made", "make", "makes", "making", "many",
-    "much", "need", "needed", "needs", "never", "nice", "now", "part", "particular", "pattern", "patterns", "please", "possible",
-    "practice", "proper", "properly", "put", "really", "recommended", "right", "safe", "safely", "say", "set", "show",
-    "simple", "simply", "something", "specific", "still", "stuff", "sure", "take", "takes", "tell", "thing", "things", "two", "use",
-    "used", "uses", "using", "want", "wants", "way", "ways", "well", "work", "working", "works", "write", "writing",
+    "able", "achieve", "actually", "already", "also", "always", "another", "anything", "approach",
+    "avoid", "best", "better", "bit", "code", "correct", "correctly", "difference", "different", "easily",
+    "easy", "ensure", "even", "ever", "everything", "example", "find", "get", "gets", "getting", "give",
+    "given", "gives", "go", "goes", "going", "good", "happen", "happens", "help", "implement",
+    "implementing", "instead", "keep", "kind", "kinds", "know", "let", "like", "lot", "made", "make",
+    "makes", "making", "many", "much", "need", "needed", "needs", "never", "nice", "now", "part",
+    "particular", "pattern", "patterns", "perform", "please", "possible", "practice", "proper",
+    "properly", "put", "really", "recommended", "right", "safe", "safely", "say", "set", "show", "simple",
+    "simply", "something", "specific", "still", "stuff", "sure", "take", "takes", "tell", "thing",
+    "things", "two", "understand", "use", "used", "uses", "using", "want", "wants", "way", "ways", "well",
+    "work", "working", "works", "write", "writing",
 ];
 
 #[cfg(test)]

@@ -17,9 +17,11 @@
 use crate::index::{Index, Posting};
 use crate::query::{Alternative, Concept, Correction, Query};
 
-/// The part of the best score that a match must reach.
+/// The part of the best score that a match must reach to be one at all.
 pub const FLOOR: f32 = 0.5;
-/// So many of the best need only reach the floor: a short list is never too long.
+/// The same for those beyond a short list, when one thing is asked for.
+const CROWDED_FLOOR: f32 = 0.55;
+/// How many of the best need only reach the floor: a short list is never too long.
 const SHORT_LIST: usize = 8;
 /// The strength at which a concept counts half.
 const HALF: f32 = 0.5;
@@ -184,7 +186,7 @@ fn above_floor(mut hits: Vec<Hit<'_>>, concepts: f32) -> Vec<Hit<'_>> {
     // Most of the documents have something of a query; only those near the best are worth sorting.
     hits.retain(|hit| hit.score >= best * FLOOR);
     sort(&mut hits);
-    let strict = 1.0 - (1.0 - FLOOR) / concepts.max(1.0);
+    let strict = 1.0 - (1.0 - CROWDED_FLOOR) / concepts.max(1.0);
     let mut place = 0;
     hits.retain(|hit| {
         place += 1;
