@@ -1,1 +1,71 @@
-//! To be filled.
+//! Diptych: a toolkit for MCP servers whose answers have two panels.
+//!
+//! A tool's answer is shown to people and models as Markdown and to programs as schema-checked JSON, and
+//! neither panel ever disagrees with the other. Write one typed function; the toolkit validates, asks for
+//! what is missing in whatever way the client can hear, runs safely, renders and checks.
+//!
+//! ```
+//! use diptych::{Cx, Server, Stop, Text, Toolset, tool};
+//!
+//! #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! struct Echo {
+//!     /// What to say back.
+//!     message: String,
+//! }
+//!
+//! async fn echo(_cx: Cx, arguments: Echo) -> Result<Text, Stop> {
+//!     Ok(Text::new(arguments.message))
+//! }
+//!
+//! let toolset = Toolset::new("echo", ()).with(tool("echo", echo).description("Says it back.").read_only());
+//! let server = Server::builder("echo", "1.0.0").toolset(toolset).build()?;
+//! // server.serve_stdio().await?;
+//! # Ok::<(), diptych::BuildError>(())
+//! ```
+//!
+//! The modules follow the walk of a call: route, admit, run, ask, render, check. See `ARCHITECTURE.md`.
+
+mod answer;
+mod build;
+mod call;
+mod complete;
+mod content;
+mod format;
+mod markdown;
+mod metrics;
+mod needs;
+mod profile;
+mod prompt;
+mod protocol;
+mod registry;
+pub mod resilience;
+mod resource;
+mod schema;
+mod serve;
+mod server;
+mod stop;
+mod template;
+mod tool;
+mod toolset;
+mod walk;
+mod wire;
+
+pub use answer::{Answer, Either, More, Panels, Present, Text};
+pub use build::{BuildError, Builder, Problem};
+pub use call::{Call, Cx, Session, Storage};
+pub use complete::Partial;
+pub use content::{Annotations as ContentAnnotations, Audience, Content, Contents};
+pub use format::Format;
+pub use markdown::{Drawn, Line, Markdown, Quote, Row, Table};
+pub use needs::{Choice, Field, NeedsInput, OrAsk, Sample};
+pub use profile::Structured;
+pub use prompt::{ArgumentDefinition, Messages, Prompt, PromptDefinition, prompt};
+pub use resource::{Reading, Resource, ResourceDefinition, resource};
+pub use schema::{JsonObject, NoArguments};
+pub use serve::ServeError;
+pub use server::Server;
+pub use stop::{Code, Masked, Stop, ToolError};
+pub use template::{TemplateError, UriTemplate};
+pub use tool::{Annotations as ToolAnnotations, Icon, Tool, ToolDefinition, plain, tool};
+pub use toolset::{Part, Toolset};
+pub use wire::{Caller, Capability, Level, Lifecycle};

@@ -14,7 +14,7 @@ mod uri;
 use std::cmp::Reverse;
 use std::fmt;
 
-pub use self::uri::valid_uri;
+pub(crate) use self::uri::valid_uri;
 use self::uri::{
     BROKEN_ESCAPE, decoded, illegal_character, is_legal, is_unreserved, normalised, push_byte, scheme_of,
 };

@@ -6,7 +6,7 @@
 ///
 /// # Errors
 /// A sentence that says what is wrong and how to mend it.
-pub fn valid_uri(uri: &str) -> Result<(), String> {
+pub(crate) fn valid_uri(uri: &str) -> Result<(), String> {
     let invalid = |problem: &str| Err(format!("The URI `{}` is not valid: {problem}", uri.escape_debug()));
     if uri.contains(['{', '}']) {
         return invalid("it has braces. Register it as a template, or write `%7B` and `%7D`.");

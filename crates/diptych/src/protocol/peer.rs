@@ -1,0 +1,183 @@
+//! The walk's [`Wire`] over an rmcp peer.
+
+#![allow(
+    deprecated,
+    reason = "sampling, roots and logging are deprecated in MCP, but clients still have them"
+)]
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use rmcp::RoleServer;
+use rmcp::model::{
+    CancelledNotification, CancelledNotificationParam, ClientResult, CreateMessageRequestParams,
+    ElicitRequest, ElicitRequestParams, ElicitationAction, ElicitationSchema,
+    LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, RequestId, SamplingMessage,
+    ServerNotification, ServerRequest,
+};
+use rmcp::service::{Peer, PeerRequestOptions, RequestContext};
+use serde_json::{Map, Value};
+
+use super::connection::Connection;
+use super::convert;
+use crate::needs::Sample;
+use crate::wire::{Dialog, Fault, Level, Lifecycle, Reaction, Wire};
+
+/// The client of one request.
+pub(crate) struct PeerWire {
+    peer: Peer<RoleServer>,
+    progress_token: Option<ProgressToken>,
+    connection: Arc<Connection>,
+    lifecycle: Lifecycle,
+    /// The level that a stateless request asked for; without one it gets no messages.
+    stated_level: Option<Level>,
+}
+
+impl PeerWire {
+    pub(crate) fn new(
+        context: &RequestContext<RoleServer>,
+        connection: &Arc<Connection>,
+        lifecycle: Lifecycle,
+    ) -> Self {
+        PeerWire {
+            peer: context.peer.clone(),
+            progress_token: context.meta.get_progress_token(),
+            connection: Arc::clone(connection),
+            lifecycle,
+            stated_level: context.meta.log_level().map(convert::level_in),
+        }
+    }
+}
+
+impl Wire for PeerWire {
+    fn wants_progress(&self) -> bool {
+        self.progress_token.is_some()
+    }
+
+    fn progress(&self, done: f64, total: Option<f64>, message: Option<String>) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let Some(token) = self.progress_token.clone() else { return };
+            let mut progress = ProgressNotificationParam::new(token, done);
+            progress.total = total;
+            progress.message = message;
+            // A client that is gone needs no progress.
+            let _ = self.peer.notify_progress(progress).await;
+        })
+    }
+
+    fn log(&self, level: Level, logger: String, data: Value) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let wanted = match self.lifecycle {
+                Lifecycle::Session => self.connection.wants_log(level),
+                Lifecycle::Stateless => self.stated_level.is_some_and(|wanted| level >= wanted),
+            };
+            if wanted {
+                let message =
+                    LoggingMessageNotificationParam::new(convert::level_out(level), data).with_logger(logger);
+                let _ = self.peer.notify_logging_message(message).await;
+            }
+        })
+    }
+
+    fn dialog(&self, dialog: Dialog) -> BoxFuture<'_, Result<Reaction, Fault>> {
+        Box::pin(async move {
+            let params = elicitation(dialog).ok_or(Fault)?;
+            let result = self.request(ServerRequest::ElicitRequest(ElicitRequest::new(params))).await?;
+            let ClientResult::ElicitResult(result) = result else { return Err(Fault) };
+            Ok(match result.action {
+                ElicitationAction::Accept => Reaction::Accepted(match result.content {
+                    Some(Value::Object(content)) => content,
+                    _ => Map::new(),
+                }),
+                ElicitationAction::Decline => Reaction::Declined,
+                // Whatever else a later protocol may bring, it is not consent.
+                _ => Reaction::Cancelled,
+            })
+        })
+    }
+
+    fn sample(&self, sample: Sample) -> BoxFuture<'_, Result<Value, Fault>> {
+        Box::pin(async move {
+            let result = self.peer.create_message(sampling(sample)).await.map_err(|_| Fault)?;
+            serde_json::to_value(result).map_err(|_| Fault)
+        })
+    }
+
+    fn roots(&self) -> BoxFuture<'_, Result<Value, Fault>> {
+        Box::pin(async move {
+            let result = self.peer.list_roots().await.map_err(|_| Fault)?;
+            serde_json::to_value(result).map_err(|_| Fault)
+        })
+    }
+}
+
+impl PeerWire {
+    /// Sends a request that is withdrawn when nobody waits for its answer any more.
+    async fn request(&self, request: ServerRequest) -> Result<ClientResult, Fault> {
+        let handle = self
+            .peer
+            .send_request_with_option(request, PeerRequestOptions::no_options())
+            .await
+            .map_err(|_| Fault)?;
+        let withdrawal = Withdrawal { peer: self.peer.clone(), request: Some(handle.id.clone()) };
+        let result = handle.await_response().await;
+        withdrawal.not_needed();
+        result.map_err(|_| Fault)
+    }
+}
+
+/// Tells the client to close a dialog when the call that opened it is gone: rmcp does not.
+struct Withdrawal {
+    peer: Peer<RoleServer>,
+    request: Option<RequestId>,
+}
+
+impl Withdrawal {
+    fn not_needed(mut self) {
+        self.request = None;
+    }
+}
+
+impl Drop for Withdrawal {
+    fn drop(&mut self) {
+        let Some(id) = self.request.take() else { return };
+        let peer = self.peer.clone();
+        let notification = CancelledNotification::new(CancelledNotificationParam::new(
+            Some(id),
+            Some("the call was cancelled".to_owned()),
+        ));
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                let _ = peer.send_notification(ServerNotification::CancelledNotification(notification)).await;
+            });
+        }
+    }
+}
+
+/// A dialog as rmcp sends it, to a session or inside `input_required`.
+pub(crate) fn elicitation(dialog: Dialog) -> Option<ElicitRequestParams> {
+    Some(match dialog {
+        Dialog::Form { message, schema, secrets } => ElicitRequestParams::FormElicitationParams {
+            meta: (!secrets.is_empty()).then(|| {
+                let mut meta = rmcp::model::RequestMetaObject::new();
+                meta.0.0.insert(super::connection::SECRETS.to_owned(), Value::from(secrets));
+                meta
+            }),
+            message,
+            requested_schema: ElicitationSchema::from_json_schema(schema).ok()?,
+        },
+        Dialog::Page { message, url, flow } => {
+            ElicitRequestParams::UrlElicitationParams { meta: None, message, url, elicitation_id: flow }
+        }
+    })
+}
+
+/// A sample as rmcp sends it.
+pub(crate) fn sampling(sample: Sample) -> CreateMessageRequestParams {
+    let params =
+        CreateMessageRequestParams::new(vec![SamplingMessage::user_text(sample.prompt)], sample.max_tokens);
+    match sample.system {
+        Some(system) => params.with_system_prompt(system),
+        None => params,
+    }
+}

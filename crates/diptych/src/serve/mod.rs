@@ -1,0 +1,5 @@
+//! Serving: the ways in which clients reach a server.
+
+mod stdio;
+
+pub use stdio::ServeError;

@@ -1,0 +1,232 @@
+//! Step 5 of the walk: the only place that builds content blocks.
+//!
+//! Format gating, MIME types, the client profile and the size budget are decided here and nowhere else.
+//! Only the panels that were asked for are drawn; one JSON value serves both JSON surfaces.
+
+use serde_json::{Map, Value, json};
+
+use super::run;
+use crate::answer::{More, Panels};
+use crate::content::Content;
+use crate::format::Format;
+use crate::markdown::{Drawn, Markdown};
+use crate::needs::{NeedsInput, NeedsInputPanel};
+use crate::profile::Structured;
+use crate::stop::{ToolError, ToolErrorPanel};
+
+/// A result, ready to be written: blocks, and the structured panel if this client gets it.
+#[derive(Debug, Clone)]
+pub(crate) struct Rendered {
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) structured: Option<Value>,
+    pub(crate) is_error: bool,
+}
+
+/// A content block.
+#[derive(Debug, Clone)]
+pub(crate) enum Block {
+    Text { text: String, mime_type: &'static str },
+    Other(Content),
+}
+
+pub(crate) const MARKDOWN: &str = "text/markdown";
+pub(crate) const JSON: &str = "application/json";
+pub(crate) const PLAIN: &str = "text/plain";
+
+/// How to render: what the caller asked for, what the client can take, how much fits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rendering {
+    pub(crate) format: Format,
+    pub(crate) structured: Structured,
+    /// Bytes that an answer may take.
+    pub(crate) budget: usize,
+}
+
+impl Rendering {
+    /// An answer. Cut at a record boundary when it is too large; an error when it cannot be cut.
+    pub(crate) fn answer(self, panels: &mut dyn Panels) -> Result<Rendered, ToolError> {
+        let total = run::guard(|| panels.records())?;
+        let mut more = run::guard(|| panels.more())?;
+        let mut keep = total;
+        loop {
+            let drawing = self.draw(panels, keep, more.as_ref())?;
+            let size = drawing.size();
+            if size <= self.budget {
+                return Ok(self.assemble(drawing, false));
+            }
+            if keep <= 1 {
+                return Err(too_large(self.budget));
+            }
+            // Records differ in size, so the estimate is approached from above, a step at least each time.
+            let fitting = keep.saturating_mul(self.budget) / size;
+            keep = fitting.clamp(1, keep - 1);
+            let next_cursor = run::guard(|| panels.cut(keep))?;
+            let total = more.map_or(total, |more| more.total);
+            more = Some(More { total, next_cursor });
+        }
+    }
+
+    /// An ask that could not be put to the client.
+    pub(crate) fn ask(self, ask: &NeedsInput) -> Result<Rendered, ToolError> {
+        let mut markdown = Markdown::new();
+        if self.format.has_markdown() {
+            run::guard(|| ask.draw(&mut markdown))?;
+        }
+        let members = members_of(&ask.panel());
+        let drawing = Drawing {
+            markdown,
+            value: kind_first(NeedsInputPanel::KIND, members),
+            attachments: Vec::new(),
+            format: self.format,
+        };
+        Ok(self.assemble(drawing, ask.is_error))
+    }
+
+    /// A failure: the message and the hint as plain text, the JSON block alone for `json`.
+    pub(crate) fn failure(self, error: &ToolError) -> Rendered {
+        let value = kind_first(ToolErrorPanel::KIND, members_of(&ToolErrorPanel::of(error)));
+        let mut blocks = Vec::new();
+        if self.format.has_markdown() {
+            let text = match &error.hint {
+                Some(hint) => format!("{}\n{hint}", error.message),
+                None => error.message.clone(),
+            };
+            blocks.push(Block::Text { text, mime_type: PLAIN });
+        }
+        if self.format.has_json() {
+            blocks.push(Block::Text { text: pretty(&value), mime_type: JSON });
+        }
+        Rendered { blocks, structured: self.structured.is_sent().then_some(value), is_error: true }
+    }
+
+    fn draw(self, panels: &mut dyn Panels, shown: usize, more: Option<&More>) -> Result<Drawing, ToolError> {
+        run::guard(|| {
+            let mut markdown = Markdown::new();
+            if self.format.has_markdown() {
+                panels.draw(&mut markdown);
+            }
+            let drawn = if self.format.has_markdown() { markdown.drawn() } else { Drawn::default() };
+            panels.settle(&drawn);
+            let mut members = panels.members()?;
+            if let Some(more) = more {
+                members.insert("truncated".to_owned(), truncated(shown, more));
+                if self.format.has_markdown() {
+                    say_truncated(&mut markdown, shown, more);
+                }
+            }
+            let value = kind_first(panels.kind(), members);
+            Ok(Drawing { markdown, value, attachments: panels.attachments(), format: self.format })
+        })?
+        .map_err(|problem: String| ToolError::masked(&problem))
+    }
+
+    fn assemble(self, drawing: Drawing, is_error: bool) -> Rendered {
+        let Drawing { markdown, value, attachments, .. } = drawing;
+        let mut blocks = Vec::with_capacity(2 + attachments.len());
+        // Clients fail on empty content: a drawing without words gives way only to something else.
+        if self.format.has_markdown() && (!markdown.is_empty() || attachments.is_empty()) {
+            blocks.push(Block::Text { text: markdown.finish(), mime_type: MARKDOWN });
+        }
+        blocks.extend(attachments.into_iter().map(Block::Other));
+        if self.format.has_json() {
+            blocks.push(Block::Text { text: pretty(&value), mime_type: JSON });
+        }
+        Rendered { blocks, structured: self.structured.is_sent().then_some(value), is_error }
+    }
+}
+
+/// Both panels, before they become blocks.
+struct Drawing {
+    markdown: Markdown,
+    value: Value,
+    attachments: Vec<Content>,
+    format: Format,
+}
+
+impl Drawing {
+    /// What a client would have to read, at most: the blocks, or the structured panel.
+    fn size(&self) -> usize {
+        let mut json = Counter(0);
+        let compact = match serde_json::to_writer(&mut json, &self.value) {
+            Ok(()) => json.0,
+            Err(_) => usize::MAX,
+        };
+        let attached: usize = self.attachments.iter().map(Content::size).sum();
+        let mut blocks = self.markdown.len();
+        if self.format.has_json() {
+            blocks = blocks.saturating_add(pretty_len(&self.value));
+        }
+        // Attachments are data, not words: only a budget's worth of words is counted against them.
+        let _ = attached;
+        blocks.max(compact)
+    }
+}
+
+/// Counts bytes without keeping them.
+struct Counter(usize);
+
+impl std::io::Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn pretty_len(value: &Value) -> usize {
+    let mut counter = Counter(0);
+    match serde_json::to_writer_pretty(&mut counter, value) {
+        Ok(()) => counter.0,
+        Err(_) => usize::MAX,
+    }
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+fn members_of(panel: &impl serde::Serialize) -> Map<String, Value> {
+    match serde_json::to_value(panel) {
+        Ok(Value::Object(members)) => members,
+        _ => Map::new(),
+    }
+}
+
+fn kind_first(kind: &str, members: Map<String, Value>) -> Value {
+    let mut panel = Map::with_capacity(members.len() + 1);
+    panel.insert("kind".to_owned(), Value::from(kind));
+    panel.extend(members);
+    Value::Object(panel)
+}
+
+fn truncated(shown: usize, more: &More) -> Value {
+    let mut members = json!({"shown": shown, "total": more.total});
+    if let Some(cursor) = &more.next_cursor {
+        members["nextCursor"] = Value::from(cursor.as_str());
+    }
+    members
+}
+
+fn say_truncated(markdown: &mut Markdown, shown: usize, more: &More) {
+    let total = more.total;
+    markdown.paragraph(|line| {
+        line.literal("Showing ").text(shown).literal(" of ").text(total).literal(". ");
+        match &more.next_cursor {
+            Some(cursor) => {
+                line.literal("Call again with `cursor` set to ").code(cursor).literal(" for the rest.");
+            }
+            None => {
+                line.literal("Narrow the request to see the rest.");
+            }
+        }
+    });
+}
+
+fn too_large(budget: usize) -> ToolError {
+    ToolError::client(format!("The answer is larger than the {} tokens that fit.", budget / 4)).hint(
+        "Ask for less: use a limit, a filter or a more specific query. The server's budget can be raised.",
+    )
+}
