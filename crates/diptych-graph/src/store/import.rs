@@ -220,9 +220,17 @@ fn import_entities(
     for ImportedEntity { line, new } in chunk {
         if let Some(first) = fresh.iter_mut().find(|first| first.name == new.name) {
             report.entities_existing += 1;
+            let other_type = if first.entity_type == new.entity_type {
+                String::new()
+            } else {
+                format!(", and it stays {:?}", first.entity_type)
+            };
             report.problem(
                 *line,
-                format!("has the entity {:?} once more; its observations were put together", new.name),
+                format!(
+                    "has the entity {:?} once more; its observations were put together{other_type}",
+                    new.name
+                ),
             );
             let more: Vec<String> = new
                 .observations

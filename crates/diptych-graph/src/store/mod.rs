@@ -127,7 +127,7 @@ impl Store {
         let idle = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
         match idle {
             Some(connection) => Ok(connection),
-            None => open::reader(&self.path),
+            None => open::reader(&self.path).map_err(|error| error.with_detail(self.path.display())),
         }
     }
 

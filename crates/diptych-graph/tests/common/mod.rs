@@ -45,6 +45,10 @@ impl TestStore {
         self.folder.path().join("graph.db")
     }
 
+    pub fn pass_millis(&self, millis: i64) {
+        self.clock.fetch_add(millis, Ordering::SeqCst);
+    }
+
     pub fn pass_days(&self, days: i64) {
         self.clock.fetch_add(days * 86_400_000, Ordering::SeqCst);
     }
