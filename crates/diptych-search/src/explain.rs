@@ -115,7 +115,11 @@ impl Index {
             .filter(|(_, strength)| *strength > 0.0)
             .reduce(|best, next| if next.1 > best.1 { next } else { best })?;
         let mut fields: Vec<(&str, f32)> = Vec::new();
-        for posting in alternative.terms.iter().filter_map(|term| self.entry(term)).flat_map(|e| &e.postings)
+        for posting in alternative
+            .terms
+            .iter()
+            .filter_map(|term| self.entry(term))
+            .flat_map(|entry| self.postings(entry))
         {
             if posting.document as usize == document {
                 let name = self.fields[usize::from(posting.field)].name.as_str();
@@ -136,7 +140,7 @@ impl Index {
     }
 
     fn strength(&self, term: &str, document: usize) -> f32 {
-        let postings = self.entry(term).map_or(&[][..], |entry| &entry.postings);
+        let postings = self.entry(term).map_or(&[][..], |entry| self.postings(entry));
         by_document(postings).find(|(found, _)| *found == document).map_or(0.0, |(_, strength)| strength)
     }
 }

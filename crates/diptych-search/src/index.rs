@@ -7,25 +7,23 @@
 //! mention in a field that is long as a rule (a body). The weight of the field scales the result.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
-use foldhash::{HashMap, HashMapExt, HashSet};
+use foldhash::HashMap;
 
-use crate::noise::stop_words;
+use crate::collect::Collector;
 use crate::query::Vocabulary;
 use crate::synonyms::Synonyms;
-use crate::tokenize::{Kind, compounds, terms};
 use crate::typo::{Near, Spelling};
 
-/// How much the length of a text, against others of the same field, counts.
-const LENGTH_EFFECT: f32 = 0.5;
 /// Strengths are stored as fractions of this.
 const FULL: f32 = 65_535.0;
 
 /// What is searched: an id and texts, each for a named field.
 #[derive(Debug, Clone, Default)]
 pub struct Document<'a> {
-    id: Cow<'a, str>,
-    fields: Vec<(&'a str, Cow<'a, str>)>,
+    pub(crate) id: Cow<'a, str>,
+    pub(crate) fields: Vec<(&'a str, Cow<'a, str>)>,
 }
 
 impl<'a> Document<'a> {
@@ -122,6 +120,10 @@ pub(crate) struct Posting {
 }
 
 impl Posting {
+    pub(crate) fn new(document: u32, field: u8, strength: f32) -> Self {
+        Self { document, strength: (strength * FULL).clamp(1.0, FULL) as u16, field }
+    }
+
     /// Between 0 and the weight of the field.
     pub(crate) fn strength(self) -> f32 {
         f32::from(self.strength) / FULL
@@ -130,12 +132,14 @@ impl Posting {
 
 #[derive(Debug, Clone)]
 pub(crate) struct TermEntry {
-    pub(crate) postings: Box<[Posting]>,
+    /// Where its postings are.
+    pub(crate) postings: Range<usize>,
     /// How telling the term is: the rarer, the more.
     pub(crate) rarity: f32,
-    is_name: bool,
+    /// Whether it is a whole name somewhere.
+    pub(crate) is_name: bool,
     /// In how many documents it is.
-    documents: u32,
+    pub(crate) documents: u32,
 }
 
 /// Documents, ready to be searched.
@@ -154,12 +158,14 @@ pub(crate) struct TermEntry {
 pub struct Index {
     pub(crate) fields: Vec<Field>,
     pub(crate) ids: Vec<String>,
-    terms: HashMap<Box<str>, u32>,
+    pub(crate) terms: HashMap<Box<str>, u32>,
     pub(crate) entries: Vec<TermEntry>,
+    /// Term by term, each in the order of the documents.
+    pub(crate) postings: Vec<Posting>,
     pub(crate) synonyms: Synonyms,
-    spelling: Spelling,
-    /// Sorted, for completion.
-    surfaces: Vec<(Box<str>, u32)>,
+    pub(crate) spelling: Spelling,
+    /// Every spelling with its term, sorted, for completion.
+    pub(crate) surfaces: Vec<(Box<str>, u32)>,
 }
 
 impl Index {
@@ -187,13 +193,18 @@ impl Index {
         self.terms.get(term).map(|id| &self.entries[*id as usize])
     }
 
+    /// The postings of a term, in the order of the documents.
+    pub(crate) fn postings(&self, entry: &TermEntry) -> &[Posting] {
+        &self.postings[entry.postings.clone()]
+    }
+
     /// The rarity of a word that no document has.
     pub(crate) fn greatest_rarity(&self) -> f32 {
         rarity(self.ids.len(), 1.0)
     }
 }
 
-fn rarity(total: usize, with_term: f32) -> f32 {
+pub(crate) fn rarity(total: usize, with_term: f32) -> f32 {
     (1.0 + (total as f32 - with_term + 0.5).max(0.0) / (with_term + 0.5)).ln()
 }
 
@@ -240,182 +251,4 @@ impl Vocabulary for Index {
         found.truncate(MOST_COMPLETIONS);
         found.into_iter().map(|(_, surface)| surface.to_owned()).collect()
     }
-}
-
-/// Gathers the documents; strengths need the average lengths, so they come last.
-struct Collector {
-    ids: HashSet<String>,
-    order: Vec<String>,
-    terms: HashMap<Box<str>, u32>,
-    names: Vec<bool>,
-    /// What each compound seen so far is made of: the same words come again and again.
-    analysed: HashMap<Box<str>, u32>,
-    parts: Vec<Box<[(u32, f32)]>>,
-    surfaces: Vec<(Box<str>, u32)>,
-    occurrences: Vec<Vec<Occurrence>>,
-    /// Words in each field of each document, field by field.
-    lengths: Vec<Vec<u32>>,
-    counts: Vec<f32>,
-    touched: Vec<u32>,
-}
-
-#[derive(Clone, Copy)]
-struct Occurrence {
-    document: u32,
-    count: f32,
-    field: u8,
-}
-
-impl Collector {
-    fn new(fields: usize) -> Self {
-        Self {
-            ids: HashSet::default(),
-            order: Vec::new(),
-            terms: HashMap::new(),
-            names: Vec::new(),
-            analysed: HashMap::new(),
-            parts: Vec::new(),
-            surfaces: Vec::new(),
-            occurrences: Vec::new(),
-            lengths: vec![Vec::new(); fields],
-            counts: Vec::new(),
-            touched: Vec::new(),
-        }
-    }
-
-    fn add(&mut self, fields: &[(String, f32)], document: Document<'_>) -> Result<(), BuildError> {
-        let id = document.id.into_owned();
-        let known = |name: &str| fields.iter().any(|(field, _)| field == name);
-        if let Some((name, _)) = document.fields.iter().find(|(name, _)| !known(name)) {
-            return Err(BuildError::UnknownField { id, field: (*name).to_owned() });
-        }
-        if !self.ids.insert(id.clone()) {
-            return Err(BuildError::DuplicateId(id));
-        }
-        let number = self.order.len() as u32;
-        self.order.push(id);
-        for (field, (name, _)) in fields.iter().enumerate() {
-            let mut length = 0;
-            for (_, text) in document.fields.iter().filter(|(given, _)| given == name) {
-                for compound in compounds(text) {
-                    length += 1;
-                    self.count(compound);
-                }
-            }
-            self.lengths[field].push(length);
-            for term in self.touched.drain(..) {
-                let count = std::mem::take(&mut self.counts[term as usize]);
-                self.occurrences[term as usize].push(Occurrence {
-                    document: number,
-                    count,
-                    field: field as u8,
-                });
-            }
-        }
-        Ok(())
-    }
-
-    fn count(&mut self, compound: &str) {
-        let number = match self.analysed.get(compound) {
-            Some(number) => *number as usize,
-            None => {
-                let parts = self.analyse(compound);
-                self.parts.push(parts);
-                self.analysed.insert(compound.into(), self.parts.len() as u32 - 1);
-                self.parts.len() - 1
-            }
-        };
-        for (term, share) in &self.parts[number] {
-            let count = &mut self.counts[*term as usize];
-            if *count == 0.0 {
-                self.touched.push(*term);
-            }
-            *count += share;
-        }
-    }
-
-    fn analyse(&mut self, compound: &str) -> Box<[(u32, f32)]> {
-        terms(compound)
-            .into_iter()
-            .map(|term| {
-                let next = self.names.len() as u32;
-                let number = *self.terms.entry(term.text.into_boxed_str()).or_insert(next);
-                if number == next {
-                    self.names.push(false);
-                    self.occurrences.push(Vec::new());
-                    self.counts.push(0.0);
-                }
-                self.names[number as usize] |= term.kind == Kind::Name;
-                self.surfaces.push((term.surface.into_boxed_str(), number));
-                (number, term.share)
-            })
-            .collect()
-    }
-
-    fn finish(mut self, fields: Vec<Field>, synonyms: Synonyms) -> Index {
-        let total = self.order.len();
-        let averages: Vec<f32> = self
-            .lengths
-            .iter()
-            .map(|lengths| {
-                let filled = lengths.iter().filter(|length| **length > 0).count().max(1);
-                lengths.iter().sum::<u32>() as f32 / filled as f32
-            })
-            .collect();
-        let strength = |occurrence: &Occurrence| {
-            let field = usize::from(occurrence.field);
-            let average = averages[field].max(1.0);
-            let length = self.lengths[field][occurrence.document as usize] as f32;
-            // How many mentions make half of a full statement: few in a title, several in a body.
-            let half = 0.3 + 0.4 * (1.0 + average / 10.0).ln();
-            let scaled = half * (1.0 - LENGTH_EFFECT + LENGTH_EFFECT * length / average);
-            fields[field].weight * occurrence.count / (occurrence.count + scaled)
-        };
-        let entries: Vec<TermEntry> = self
-            .occurrences
-            .iter()
-            .zip(&self.names)
-            .map(|(occurrences, is_name)| {
-                let postings: Box<[Posting]> = occurrences
-                    .iter()
-                    .map(|occurrence| Posting {
-                        document: occurrence.document,
-                        strength: (strength(occurrence) * FULL).clamp(1.0, FULL) as u16,
-                        field: occurrence.field,
-                    })
-                    .collect();
-                let (documents, stated) = spread(&postings);
-                TermEntry {
-                    // A word that many bodies mention in passing is rarer than one that as many titles
-                    // state, but not as rare as if they did not mention it: halfway, on a log scale.
-                    rarity: rarity(total, (documents as f32 * stated.max(1.0)).sqrt()),
-                    postings,
-                    is_name: *is_name,
-                    documents,
-                }
-            })
-            .collect();
-        let mut spelling = Spelling::default();
-        let mut surfaces = std::mem::take(&mut self.surfaces);
-        surfaces.sort_unstable();
-        surfaces.dedup();
-        for (surface, term) in surfaces.iter().filter(|(surface, _)| surface.len() > 2) {
-            spelling.add(surface, entries[*term as usize].documents);
-        }
-        let unseen =
-            |word: &str| surfaces.binary_search_by(|(surface, _)| surface.as_ref().cmp(word)).is_err();
-        for word in synonyms.words().chain(stop_words().iter().copied()).filter(|word| unseen(word)) {
-            spelling.add(word, 0);
-        }
-        Index { fields, ids: self.order, terms: self.terms, entries, synonyms, spelling, surfaces }
-    }
-}
-
-/// In how many documents a term is, and how strongly in all of them together.
-fn spread(postings: &[Posting]) -> (u32, f32) {
-    let documents = postings.chunk_by(|a, b| a.document == b.document);
-    documents.fold((0, 0.0), |(count, stated), postings| {
-        let strength: f32 = postings.iter().map(|posting| posting.strength()).sum();
-        (count + 1, stated + strength.min(1.0))
-    })
 }

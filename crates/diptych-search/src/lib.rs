@@ -9,6 +9,7 @@
 //! its own full-text index can use the first two steps by themselves: [`Query::parse`] needs no [`Index`],
 //! only a [`Vocabulary`], and [`AnyWord`] is one for those who have none.
 
+mod collect;
 pub mod eval;
 mod explain;
 mod fuse;

@@ -127,14 +127,14 @@ impl Index {
         match entries.as_deref() {
             None | Some([]) => {}
             Some([entry]) => {
-                for (document, strength) in by_document(&entry.postings) {
+                for (document, strength) in by_document(self.postings(entry)) {
                     board.offer(document, factor * strength);
                 }
             }
             Some(entries) => {
-                let mut together: Vec<(usize, f32)> = by_document(&entries[0].postings).collect();
+                let mut together: Vec<(usize, f32)> = by_document(self.postings(entries[0])).collect();
                 for entry in &entries[1..] {
-                    together = meet(&together, by_document(&entry.postings));
+                    together = meet(&together, by_document(self.postings(entry)));
                 }
                 for (document, strength) in together {
                     board.offer(document, factor * strength);

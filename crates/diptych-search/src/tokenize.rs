@@ -224,6 +224,13 @@ fn parts(name: &str) -> Vec<String> {
     parts
 }
 
+/// Whether a compound is one ASCII word that [`terms`] would only put into lower case and stem: most are.
+pub(crate) fn is_plain(compound: &str) -> bool {
+    let mut bytes = compound.bytes();
+    bytes.next().is_some_and(|first| first.is_ascii_alphanumeric())
+        && bytes.all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+}
+
 /// The terms of one compound, as they are indexed.
 ///
 /// ```
@@ -314,6 +321,17 @@ mod tests {
         assert_eq!(texts("retry_count"), ["retrycount", "retri", "count"]);
         assert_eq!(texts("Schema.String.pipe")[..2], ["schema.string", "string.pipe"]);
         assert_eq!(texts("tokio::spawn"), ["tokio.spawn", "tokio", "spawn"]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_plain_compound_is_one_word(compound in "[A-Za-z0-9][a-z0-9_.-]{0,10}") {
+            if is_plain(&compound) {
+                let surface = compound.to_ascii_lowercase();
+                let text = stem(&surface).into_owned();
+                proptest::prop_assert_eq!(terms(&compound), [Term { text, surface, share: 1.0, kind: Kind::Word }]);
+            }
+        }
     }
 
     #[test]
