@@ -28,6 +28,8 @@
 mod answer;
 mod build;
 mod call;
+#[cfg(feature = "client")]
+pub mod client;
 mod complete;
 mod content;
 mod format;
@@ -45,6 +47,8 @@ mod serve;
 mod server;
 mod stop;
 mod template;
+#[cfg(feature = "client")]
+pub mod testing;
 mod tool;
 mod toolset;
 mod walk;
