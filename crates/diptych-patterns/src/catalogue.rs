@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use diptych_search::{Correction, Index, Synonyms};
+use diptych_search::{Correction, Index, NEAR_FLOOR, Synonyms, near};
 use jiff::Timestamp;
 
 use crate::documents::{FIELDS, document};
 use crate::manifest::Manifest;
-use crate::near;
 use crate::parse::Parsed;
 use crate::pattern::{Difficulty, Pattern};
 use crate::problem::Problem;
@@ -168,7 +167,8 @@ impl Catalogue {
     /// Up to five ids that look like one that does not exist; none when none is alike.
     #[must_use]
     pub fn near_ids(&self, id: &str) -> Vec<&str> {
-        near::near(id, self.patterns.iter().map(|pattern| pattern.id.as_str()), 5)
+        let ids = self.patterns.iter().map(|pattern| pattern.id.as_str());
+        near(id, ids, NEAR_FLOOR).into_iter().take(5).map(|near| near.id).collect()
     }
 
     /// All patterns that match, best first.

@@ -6,14 +6,15 @@ use diptych_search::Document;
 
 use crate::pattern::{Pattern, SectionKind};
 
-/// The fields, with their weights. A name someone chose for the pattern counts most, what is merely
-/// mentioned in its text or its code counts least.
-pub(crate) const FIELDS: [(&str, f32); 8] = [
+/// The fields, with their weights. A name someone chose for the pattern counts most, then the words of the
+/// situation it is for, since that is how people ask; what its text or its code merely mentions counts least.
+pub(crate) const FIELDS: [(&str, f32); 9] = [
     ("title", 6.0),
     ("tags", 4.0),
     ("api", 4.0),
     ("summary", 3.0),
-    ("useWhen", 2.5),
+    ("useWhen", 3.5),
+    ("category", 2.0),
     ("description", 1.5),
     ("body", 1.0),
     ("code", 0.7),
@@ -24,9 +25,10 @@ pub(crate) const FIELDS: [(&str, f32); 8] = [
 pub(crate) fn document(pattern: &Pattern) -> Document<'_> {
     let mut document = Document::new(pattern.id.as_str())
         .field("title", pattern.title.as_str())
-        // An id is words too, and so are the names of its groups.
+        // An id is words too, and so are the names of its groups; but to belong to a group says less of a
+        // pattern than what it was named.
         .field("tags", pattern.id.replace(['-', '_'], " "))
-        .field("tags", pattern.category.as_str())
+        .field("category", pattern.category.as_str())
         .field("summary", pattern.summary.as_str());
     for tag in &pattern.tags {
         document = document.field("tags", tag.as_str());
@@ -34,7 +36,7 @@ pub(crate) fn document(pattern: &Pattern) -> Document<'_> {
     for api in &pattern.api {
         document = document.field("api", api.as_str());
     }
-    let optional = [("tags", &pattern.topic), ("summary", &pattern.rule), ("useWhen", &pattern.use_when)];
+    let optional = [("category", &pattern.topic), ("summary", &pattern.rule), ("useWhen", &pattern.use_when)];
     for (field, text) in optional {
         if let Some(text) = text {
             document = document.field(field, text.as_str());

@@ -20,7 +20,6 @@ mod hash;
 mod library;
 mod lint;
 mod manifest;
-mod near;
 mod parse;
 mod pattern;
 mod problem;
