@@ -62,42 +62,28 @@ struct Report {
 }
 
 impl Report {
-    fn line(&mut self, what: &str, times: Vec<(Duration, Duration)>) {
-        let (mut times, mut busy): (Vec<_>, Vec<_>) = times.into_iter().unzip();
+    fn line(&mut self, what: &str, mut times: Vec<Duration>) {
         times.sort();
-        busy.sort();
-        let pick = |times: &[Duration], share: f64| {
-            times[((times.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3
-        };
-        let at = |share: f64| pick(&times, share);
+        let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
         writeln!(
             self.out,
-            "  {what:<38} p50 {:>8.3}  p99 {:>8.3}  max {:>8.3} ms   (on the processor: p50 {:>8.3}  p99 {:>8.3})",
+            "  {what:<38} p50 {:>8.3}  p99 {:>8.3}  max {:>8.3} ms",
             at(0.5),
             at(0.99),
-            at(1.0),
-            pick(&busy, 0.5),
-            pick(&busy, 0.99)
+            at(1.0)
         )
         .unwrap();
     }
 }
 
-/// For each round, how long it took and how long it was on the processor: on a busy machine the two differ much.
-fn timed<T>(mut run: impl FnMut(usize) -> T, rounds: usize) -> Vec<(Duration, Duration)> {
+fn timed<T>(mut run: impl FnMut(usize) -> T, rounds: usize) -> Vec<Duration> {
     (0..rounds)
         .map(|round| {
-            let (busy, start) = (on_processor(), Instant::now());
+            let start = Instant::now();
             std::hint::black_box(run(round));
-            (start.elapsed(), on_processor().saturating_sub(busy))
+            start.elapsed()
         })
         .collect()
-}
-
-/// How long this thread has been on the processor, where the system tells it.
-fn on_processor() -> Duration {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    Duration::from_nanos(text.split(' ').next().and_then(|nanos| nanos.parse().ok()).unwrap_or(0))
 }
 
 /// The memory of this process in MB, where the system tells it.
@@ -106,6 +92,8 @@ fn resident() -> f64 {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("0");
     line.trim().trim_end_matches(" kB").parse::<f64>().unwrap_or(0.0) / 1024.0
 }
+
+type Query<'a> = Box<dyn Fn(usize) -> String + 'a>;
 
 fn measure(size: usize) {
     let folder = tempfile::tempdir().unwrap();
@@ -163,7 +151,7 @@ fn measure(size: usize) {
         text.remove(text.len() / 2);
         text
     };
-    let queries: [(&str, Box<dyn Fn(usize) -> String>); 10] = [
+    let queries: [(&str, Query<'_>); 10] = [
         ("search: rare word", Box::new(|round| word(5_000 + round * 31))),
         ("search: the 50 commonest words", Box::new(|round| word(round % 50))),
         (

@@ -1,4 +1,5 @@
 //! Files that cannot be used, and what is said about them: clearly, and without a word about where they are.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod common;
 

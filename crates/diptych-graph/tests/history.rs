@@ -1,4 +1,5 @@
 //! The past: every state that ever was, against a model that simply keeps a copy of each.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod common;
 

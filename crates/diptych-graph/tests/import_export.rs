@@ -1,4 +1,5 @@
 //! Files of server-memory, in and out.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod common;
 

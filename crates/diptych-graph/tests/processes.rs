@@ -1,6 +1,7 @@
 //! Many processes on one store, and processes that are killed while they write.
 //!
 //! The other processes are this test program, started again as the test `worker` with its orders in the environment.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod common;
 
@@ -145,7 +146,7 @@ fn readers_see_whole_batches_while_others_write() {
                 let mut last = 0;
                 while last < 200 {
                     let seen = store.all().entities.len();
-                    assert!(seen % 5 == 0 && seen >= last);
+                    assert!(seen.is_multiple_of(5) && seen >= last);
                     last = seen;
                 }
             });

@@ -1,4 +1,5 @@
 //! What is found, and in which order.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod common;
 

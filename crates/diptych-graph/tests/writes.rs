@@ -1,4 +1,5 @@
 //! What is written, what is skipped, and what is said about it.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod common;
 

@@ -155,7 +155,8 @@ pub(crate) fn graph(
     Ok(result)
 }
 
-/// Up to one more entity than the limit.
+/// Up to one more entity than the limit. At a time, what holds is part of the present and part of the past; each
+/// part is cut to the page before they are put together.
 fn entities(
     connection: &Connection,
     range: IdRange,
@@ -177,15 +178,20 @@ fn entities(
             .collect::<Result<_, _>>()?,
         Some(at) => connection
             .prepare_cached(
-                "SELECT e.id, e.name, v.entity_type, v.version, v.position, v.created_at, v.valid_from FROM (
-                     SELECT id, entity_type, version, position, created_at, updated_at AS valid_from FROM entity
-                     WHERE deleted_at IS NULL AND updated_at <= ?5 AND id BETWEEN ?6 AND ?7
-                     UNION ALL
-                     SELECT entity, entity_type, version, position, created_at, valid_from FROM entity_past
-                     WHERE valid_from <= ?5 AND ?5 < valid_to AND entity BETWEEN ?6 AND ?7
-                 ) v JOIN entity e ON e.id = v.id
-                 WHERE (e.project, v.position) > (?1, ?2) AND e.project <= ?3
-                 ORDER BY e.project, v.position LIMIT ?4",
+                "SELECT v.id, e.name, v.entity_type, v.version, v.position, v.created_at, v.valid_from FROM (
+                     SELECT * FROM (
+                         SELECT id, project, entity_type, version, position, created_at, updated_at AS valid_from
+                         FROM entity
+                         WHERE deleted_at IS NULL AND (project, position) > (?1, ?2) AND project <= ?3
+                         AND updated_at <= ?5
+                         ORDER BY project, position LIMIT ?4)
+                     UNION ALL SELECT * FROM (
+                         SELECT entity, entity >> 32, entity_type, version, position, created_at, valid_from
+                         FROM entity_past
+                         WHERE valid_from <= ?5 AND ?5 < valid_to AND entity BETWEEN ?6 AND ?7
+                         AND (entity >> 32, position) > (?1, ?2)
+                         ORDER BY entity >> 32, position LIMIT ?4)
+                 ) v JOIN entity e ON e.id = v.id ORDER BY v.project, v.position LIMIT ?4",
             )?
             .query_map(
                 params![after.0, after.1, last, limit, at.as_millis(), range.first, range.last],
@@ -226,19 +232,25 @@ fn relations(
             .collect::<Result<_, _>>()?,
         Some(at) => connection
             .prepare_cached(
-                "SELECT r.id, f.name, t.name, r.relation_type, v.strength, v.confidence, v.metadata, v.version,
+                "SELECT v.id, f.name, t.name, r.relation_type, v.strength, v.confidence, v.metadata, v.version,
                      v.position, v.created_at, v.valid_from FROM (
-                     SELECT id, strength, confidence, metadata, version, position, created_at,
-                         updated_at AS valid_from FROM relation
-                     WHERE deleted_at IS NULL AND updated_at <= ?5 AND id BETWEEN ?6 AND ?7
-                     UNION ALL
-                     SELECT relation, strength, confidence, metadata, version, position, created_at, valid_from
-                     FROM relation_past
-                     WHERE valid_from <= ?5 AND ?5 < valid_to AND relation BETWEEN ?6 AND ?7
+                     SELECT * FROM (
+                         SELECT id, project, strength, confidence, metadata, version, position, created_at,
+                             updated_at AS valid_from
+                         FROM relation
+                         WHERE deleted_at IS NULL AND (project, position) > (?1, ?2) AND project <= ?3
+                         AND updated_at <= ?5
+                         ORDER BY project, position LIMIT ?4)
+                     UNION ALL SELECT * FROM (
+                         SELECT relation, relation >> 32, strength, confidence, metadata, version, position,
+                             created_at, valid_from
+                         FROM relation_past
+                         WHERE valid_from <= ?5 AND ?5 < valid_to AND relation BETWEEN ?6 AND ?7
+                         AND (relation >> 32, position) > (?1, ?2)
+                         ORDER BY relation >> 32, position LIMIT ?4)
                  ) v JOIN relation r ON r.id = v.id
                  JOIN entity f ON f.id = r.from_entity JOIN entity t ON t.id = r.to_entity
-                 WHERE (r.project, v.position) > (?1, ?2) AND r.project <= ?3
-                 ORDER BY r.project, v.position LIMIT ?4",
+                 ORDER BY v.project, v.position LIMIT ?4",
             )?
             .query_map(
                 params![after.0, after.1, last, limit, at.as_millis(), range.first, range.last],

@@ -8,7 +8,7 @@ use super::transaction::{IdRange, range_of};
 use super::{Store, rows, similar, words};
 
 /// More relations than this are not given with opened or found entities; the answer says that there are more.
-pub(crate) const RELATIONS_SHOWN: usize = 2_000;
+pub(crate) const RELATIONS_SHOWN: usize = 1_000;
 
 /// Entities that were asked for by name.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -19,12 +19,14 @@ use super::model::{Entity, Relation, Scope};
 use super::page::{self, PageRequest};
 use super::read::RELATIONS_SHOWN;
 use super::transaction::{IdRange, range_of};
+use super::vocabulary::{self, Edits};
 use super::words::{self, QueryWord};
-use super::{Store, rows, vocabulary};
+use super::{Store, rows};
 
 /// The most records that are ranked.
-const RANKED: usize = 1_000;
-/// How many words with a given part are tried.
+const RANKED: usize = 500;
+/// How many words are tried in all for words that may be parts of them. Each costs a look into every segment of
+/// the index, and the more words there are to look for, the less a part of one says.
 const PARTS: usize = 24;
 /// How many words near to a misspelt one are tried.
 const CORRECTIONS: usize = 6;
@@ -188,7 +190,7 @@ impl Search<'_> {
             return Ok(found);
         }
         let widened: Vec<Option<String>> =
-            words.iter().map(|word| self.widen(word)).collect::<Result<_, _>>()?;
+            words.iter().map(|word| self.widen(word, PARTS / words.len())).collect::<Result<_, _>>()?;
         if widened.iter().any(Option::is_some) {
             let parts = every(
                 words.iter().zip(&widened).map(|(word, wide)| wide.as_deref().unwrap_or(&word.expression)),
@@ -217,7 +219,7 @@ impl Search<'_> {
             if known > 0 {
                 usable.push((expression, known));
             } else if word.in_vocabulary {
-                let near = vocabulary::near(self.connection, &word.text, CORRECTIONS)?;
+                let near = vocabulary::near(self.connection, &word.text, Edits::ByLength, CORRECTIONS)?;
                 if !near.is_empty() {
                     let mended = any(near.iter().map(|near| words::quote(near)));
                     let known = self.frequency(Table::Texts, &mended)?;
@@ -382,11 +384,11 @@ impl Search<'_> {
     }
 
     /// The word or any known word that it is a part of; `None` if there is none.
-    fn widen(&self, word: &QueryWord) -> Result<Option<String>, StoreError> {
+    fn widen(&self, word: &QueryWord, limit: usize) -> Result<Option<String>, StoreError> {
         if !word.in_vocabulary {
             return Ok(None);
         }
-        let longer = vocabulary::containing(self.connection, &word.text, PARTS)?;
+        let longer = vocabulary::containing(self.connection, &word.text, limit)?;
         if longer.is_empty() {
             return Ok(None);
         }

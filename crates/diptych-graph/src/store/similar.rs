@@ -7,12 +7,15 @@ use rusqlite::{Connection, params};
 use super::error::{MissingEntity, StoreError};
 use super::model::SimilarName;
 use super::transaction::{IdRange, Write};
-use super::{vocabulary, words};
+use super::vocabulary::{self, Edits};
+use super::words;
 
 /// More near-duplicates of one name than this are not listed.
 const SIMILAR_NAMES: usize = 3;
 /// Words shorter than this differ from their neighbours in meaning more often than in spelling.
 const MISSPELT_LENGTH: usize = 5;
+/// How many words are tried for a misspelt one.
+const NEAR_WORDS: usize = 8;
 /// How many names a misspelt one is held against.
 const CANDIDATES: usize = 200;
 /// How alike two names must be for one to be suggested for the other.
@@ -71,7 +74,7 @@ pub(crate) fn near_duplicates(
         for (index, word) in
             reading.iter().enumerate().filter(|(_, word)| word.chars().count() >= MISSPELT_LENGTH)
         {
-            for near in vocabulary::near(connection, word, 20)? {
+            for near in vocabulary::near(connection, word, Edits::One, NEAR_WORDS)? {
                 let mut changed = reading.clone();
                 changed[index] = near;
                 look_up(&words::sorted_key(changed), Likeness::OneWordMisspelt)?;
@@ -135,7 +138,9 @@ pub(crate) fn nearest_names(
         .collect();
     let mut alternatives = Vec::new();
     for word in words::name_words(name).into_iter().take(8) {
-        alternatives.extend(vocabulary::near(connection, &word, 4)?.iter().map(|near| words::quote(near)));
+        alternatives.extend(
+            vocabulary::near(connection, &word, Edits::ByLength, 4)?.iter().map(|near| words::quote(near)),
+        );
         alternatives
             .extend(vocabulary::containing(connection, &word, 4)?.iter().map(|near| words::quote(near)));
         alternatives.push(

@@ -81,12 +81,25 @@ pub(crate) fn containing(
     Ok(words)
 }
 
+/// How many edits are forgiven.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Edits {
+    One,
+    /// One, and in long words two.
+    ByLength,
+}
+
 /// Known words that this may be a misspelling of, nearest first, without the word itself.
-pub(crate) fn near(connection: &Connection, word: &str, limit: usize) -> Result<Vec<String>, StoreError> {
+pub(crate) fn near(
+    connection: &Connection,
+    word: &str,
+    edits: Edits,
+    limit: usize,
+) -> Result<Vec<String>, StoreError> {
     if !is_corrected(word) {
         return Ok(Vec::new());
     }
-    let allowed = if word.chars().count() >= LONG_WORD { 2 } else { 1 };
+    let allowed = if edits == Edits::ByLength && word.chars().count() >= LONG_WORD { 2 } else { 1 };
     let mut keys = deletions(word);
     if allowed == 2 {
         keys.extend(keys.clone().iter().flat_map(|key| deletions(key)));

@@ -65,6 +65,7 @@ CREATE UNIQUE INDEX relation_by_key ON relation (from_entity, to_entity, relatio
 CREATE INDEX relation_by_start ON relation (from_entity, position) WHERE deleted_at IS NULL;
 CREATE INDEX relation_by_end ON relation (to_entity, position) WHERE deleted_at IS NULL;
 CREATE INDEX relation_in_order ON relation (project, position) WHERE deleted_at IS NULL;
+CREATE INDEX relation_by_type ON relation (project, relation_type) WHERE deleted_at IS NULL;
 
 CREATE TABLE relation_past (
     relation INTEGER NOT NULL REFERENCES relation (id),
