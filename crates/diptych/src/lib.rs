@@ -67,6 +67,8 @@ pub use prompt::{ArgumentDefinition, Messages, Prompt, PromptDefinition, prompt}
 pub use resource::{Reading, Resource, ResourceDefinition, resource};
 pub use schema::{JsonObject, NoArguments};
 pub use serve::ServeError;
+#[cfg(feature = "http")]
+pub use serve::{BoundHttp, Http};
 pub use server::Server;
 pub use stop::{Code, Masked, Stop, ToolError};
 pub use template::{TemplateError, UriTemplate};

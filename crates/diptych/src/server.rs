@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::build::{self, BuildError, Builder};
 use crate::metrics::Metrics;
@@ -42,7 +44,9 @@ struct Inner {
     seals: Seals,
     spent: Mutex<HashMap<String, Instant>>,
     metrics: Metrics,
+    draining: CancellationToken,
     stopping: CancellationToken,
+    running: TaskTracker,
 }
 
 /// How a server behaves.
@@ -85,7 +89,9 @@ impl Server {
             seals,
             spent: Mutex::default(),
             metrics: Metrics::default(),
+            draining: CancellationToken::new(),
             stopping: CancellationToken::new(),
+            running: TaskTracker::new(),
         }))
     }
 
@@ -99,6 +105,16 @@ impl Server {
 
     pub(crate) fn registry(&self) -> Arc<Registry> {
         Arc::clone(&self.0.registry.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Cancelled when the server is told to stop: from then on no call begins.
+    pub(crate) fn draining(&self) -> &CancellationToken {
+        &self.0.draining
+    }
+
+    /// Counts a call as running for as long as the token lives.
+    pub(crate) fn running(&self) -> TaskTrackerToken {
+        self.0.running.token()
     }
 
     /// Cancelled when the server is told to stop and its calls have had their time.
@@ -228,6 +244,24 @@ impl Server {
             self.announce(change);
         }
         removed
+    }
+
+    /// Stops the server, on all transports and for good: no call begins any more, those that run have until
+    /// the limit to finish, and what still runs then is answered -32800. Then the connections end.
+    pub async fn stop(&self, drain: Duration) {
+        self.0.draining.cancel();
+        self.0.running.close();
+        if tokio::time::timeout(drain, self.0.running.wait()).await.is_err() {
+            tracing::warn!("calls did not finish within the drain limit and are interrupted");
+        }
+        self.0.stopping.cancel();
+    }
+
+    /// Waits until the process is told to end (SIGTERM, SIGINT), then [stops](Server::stop) the server. To be
+    /// spawned beside whatever serves it.
+    pub async fn stop_when_terminated(&self, drain: Duration) {
+        crate::serve::terminated().await;
+        self.stop(drain).await;
     }
 
     /// Tells clients that subscribed to it that a resource has new contents.

@@ -18,6 +18,9 @@ pub enum ServeError {
     /// The streams broke.
     #[error("The connection broke: {0}.")]
     Broken(String),
+    /// A setting makes no sense.
+    #[error("Cannot serve with these settings: {0}.")]
+    Settings(String),
     /// The address cannot be listened on.
     #[error("Cannot listen on {address}: {reason}.")]
     Address {

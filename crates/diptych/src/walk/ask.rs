@@ -72,6 +72,10 @@ enum Asked {
 impl Conversation<'_> {
     /// Runs the function, asking as often as it needs to and may.
     pub(crate) async fn hold<T>(mut self, function: &Bound<T>) -> Ended<T> {
+        let _running = self.server.running();
+        if self.server.draining().is_cancelled() {
+            return Ended::Interrupted(Interrupted::Shutdown);
+        }
         let mut refusal = None;
         let mut rounds = match self.resume(&mut refusal) {
             Ok(rounds) => rounds,

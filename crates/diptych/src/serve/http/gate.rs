@@ -157,14 +157,27 @@ mod tests {
     #[test]
     fn hosts() {
         for host in [
-            "localhost", "LOCALHOST:3000", "127.0.0.1:1", "127.8.8.8", "[::1]:9", "mcp.example.com",
-            "MCP.example.com:444", "ported.example.com:8080", "192.0.2.7:7000", "[2001:db8::1]:80",
+            "localhost",
+            "LOCALHOST:3000",
+            "127.0.0.1:1",
+            "127.8.8.8",
+            "[::1]:9",
+            "mcp.example.com",
+            "MCP.example.com:444",
+            "ported.example.com:8080",
+            "192.0.2.7:7000",
+            "[2001:db8::1]:80",
         ] {
             assert_eq!(status(host, None), 200, "{host}");
         }
         for host in [
-            "evil.example.com", "localhost.evil.example.com", "ported.example.com", "192.0.2.7:7001",
-            "127.0.0.1.evil.example.com", "localhosts", "mcp.example.com.",
+            "evil.example.com",
+            "localhost.evil.example.com",
+            "ported.example.com",
+            "192.0.2.7:7001",
+            "127.0.0.1.evil.example.com",
+            "localhosts",
+            "mcp.example.com.",
         ] {
             assert_eq!(status(host, None), 403, "{host}");
         }
@@ -185,14 +198,26 @@ mod tests {
     #[test]
     fn origins() {
         for origin in [
-            "http://localhost", "http://127.0.0.1:5173", "https://[::1]:1", "https://app.example.com",
-            "https://app.example.com:443", "HTTPS://APP.example.com", "http://any.example.com:81",
+            "http://localhost",
+            "http://127.0.0.1:5173",
+            "https://[::1]:1",
+            "https://app.example.com",
+            "https://app.example.com:443",
+            "HTTPS://APP.example.com",
+            "http://any.example.com:81",
         ] {
             assert_eq!(status("localhost", Some(origin)), 200, "{origin}");
         }
         for origin in [
-            "null", "", "http://app.example.com", "https://app.example.com:444", "https://evil.example.com",
-            "http://localhost.evil.example.com", "https://any.example.com", "file://localhost", "localhost",
+            "null",
+            "",
+            "http://app.example.com",
+            "https://app.example.com:444",
+            "https://evil.example.com",
+            "http://localhost.evil.example.com",
+            "https://any.example.com",
+            "file://localhost",
+            "localhost",
             "http://localhost@evil.example.com",
         ] {
             assert_eq!(status("localhost", Some(origin)), 403, "{origin}");

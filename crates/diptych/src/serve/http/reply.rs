@@ -61,9 +61,7 @@ impl Refusal {
         message["error"] = json!({"code": self.code, "message": self.message});
         let mut response = Response::new(Body::from(message.to_string()));
         *response.status_mut() = self.status;
-        response
-            .headers_mut()
-            .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         for (name, value) in self.headers {
             response.headers_mut().insert(name, value);
         }
@@ -72,7 +70,10 @@ impl Refusal {
 }
 
 /// Makes rmcp's refusals ours: a JSON-RPC error instead of plain text, and nothing of our insides in it.
-pub(super) async fn refined(response: Response<BoxBody<Bytes, Infallible>>, id: Option<Value>) -> Response<Body> {
+pub(super) async fn refined(
+    response: Response<BoxBody<Bytes, Infallible>>,
+    id: Option<Value>,
+) -> Response<Body> {
     let status = response.status();
     let is_json = response
         .headers()

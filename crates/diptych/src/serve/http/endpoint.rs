@@ -1,0 +1,166 @@
+//! One request after the other through the gate, the bearer check, the rate limit and the reading of its
+//! body, and then to rmcp.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Request, State};
+use axum::middleware::Next;
+use axum::response::IntoResponse as _;
+use axum::routing::{any, get};
+use axum::{Router, middleware};
+use http::{HeaderMap, Method, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, Full};
+use rmcp::transport::streamable_http_server::StreamableHttpService;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use serde_json::Value;
+use tokio_util::task::TaskTracker;
+
+use super::bearer::{Bearers, Denied};
+use super::gate::Gate;
+use super::message;
+use super::rate::{Buckets, Who};
+use super::reply::{self, INVALID_REQUEST, Refusal, SHUTDOWN};
+use super::sessions::Sessions;
+use crate::protocol::connection::Subject;
+use crate::protocol::handler::Handler;
+use crate::server::Server;
+
+const SESSION: &str = "mcp-session-id";
+
+/// What every request needs.
+pub(super) struct Endpoint {
+    pub(super) server: Server,
+    pub(super) service: StreamableHttpService<Handler, LocalSessionManager>,
+    pub(super) sessions: Sessions,
+    pub(super) gate: Gate,
+    pub(super) bearers: Bearers,
+    pub(super) buckets: Option<Buckets>,
+    pub(super) body_limit: usize,
+    /// Holds a token for every answer that is still being written.
+    pub(super) answering: TaskTracker,
+}
+
+/// All that is served.
+pub(super) fn router(endpoint: Arc<Endpoint>, path: &str) -> Router {
+    Router::new()
+        .route(path, any(answer))
+        .route("/healthz", get(health))
+        .route("/metrics", get(metrics))
+        .layer(middleware::from_fn_with_state(Arc::clone(&endpoint), enter))
+        .with_state(endpoint)
+}
+
+async fn enter(State(endpoint): State<Arc<Endpoint>>, request: Request, next: Next) -> Response<Body> {
+    match endpoint.gate.check(request.uri(), request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+async fn health(State(endpoint): State<Arc<Endpoint>>) -> Response<Body> {
+    if endpoint.server.draining().is_cancelled() {
+        (StatusCode::SERVICE_UNAVAILABLE, "draining\n").into_response()
+    } else {
+        "ok\n".into_response()
+    }
+}
+
+async fn metrics(State(endpoint): State<Arc<Endpoint>>) -> Response<Body> {
+    let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
+    (kind, endpoint.server.metrics().prometheus()).into_response()
+}
+
+async fn answer(
+    State(endpoint): State<Arc<Endpoint>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    request: Request,
+) -> Response<Body> {
+    endpoint.answer(peer, request).await.unwrap_or_else(Refusal::into_response)
+}
+
+impl Endpoint {
+    async fn answer(&self, peer: SocketAddr, request: Request) -> Result<Response<Body>, Box<Refusal>> {
+        let (mut parts, body) = request.into_parts();
+        let subject = self.admit(peer, &parts.headers)?;
+        // Nobody further in has any use for it.
+        parts.headers.remove(header::AUTHORIZATION);
+        let session = session(&parts.headers);
+        if session.is_some_and(|session| !self.sessions.belongs_to(session, subject.as_deref())) {
+            return Err(Refusal::new(StatusCode::NOT_FOUND, INVALID_REQUEST, "Session not found."));
+        }
+        let opens = session.is_none();
+        let (id, is_call, bytes) = if parts.method == Method::POST {
+            let message = message::read(&parts.headers, body, self.body_limit).await?;
+            (message.id, message.is_call, message.bytes)
+        } else {
+            Default::default()
+        };
+        if is_call && self.server.draining().is_cancelled() {
+            return Err(leaving(id));
+        }
+        let writing = is_call.then(|| self.answering.token());
+        if let Some(subject) = &subject {
+            parts.extensions.insert(Subject(subject.clone()));
+        }
+        let response = self.service.handle(Request::from_parts(parts, Full::new(bytes))).await;
+        if let (true, Some(subject), Some(session)) =
+            (opens, &subject, self::session(response.headers()).map(str::to_owned))
+        {
+            self.sessions.opened(&session, subject).await;
+        }
+        let response = reply::refined(response, id).await;
+        // Held by the body until it is written or the client is gone.
+        Ok(response.map(|body| {
+            Body::new(body.map_frame(move |frame| {
+                let _ = &writing;
+                frame
+            }))
+        }))
+    }
+
+    /// Whom the request comes from, if it may come at all.
+    fn admit(&self, peer: SocketAddr, headers: &HeaderMap) -> Result<Option<String>, Box<Refusal>> {
+        let mut who = Who::Peer(peer.ip());
+        let subject = if self.bearers.are_asked_for() {
+            match self.bearers.subject(headers) {
+                Ok(subject) => {
+                    who = Who::Subject(subject.clone());
+                    Ok(Some(subject))
+                }
+                Err(denied) => Err(denied),
+            }
+        } else {
+            Ok(None)
+        };
+        // Before the refusal, so that guessing tokens is limited as well.
+        if let Some(Err(wait)) = self.buckets.as_ref().map(|buckets| buckets.take(who, Instant::now())) {
+            return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, INVALID_REQUEST, "Too many requests.")
+                .retry_after(wait));
+        }
+        subject.map_err(|denied| self.challenge(&denied))
+    }
+
+    fn challenge(&self, denied: &Denied) -> Box<Refusal> {
+        let (problem, error) = match denied {
+            Denied::Missing => ("A bearer token is required.", ""),
+            Denied::Invalid => ("The bearer token is not valid.", ", error=\"invalid_token\""),
+        };
+        let realm: String =
+            self.server.name().chars().filter(|c| c.is_ascii_graphic() && !matches!(c, '"' | '\\')).collect();
+        Refusal::new(StatusCode::UNAUTHORIZED, INVALID_REQUEST, problem)
+            .header(header::WWW_AUTHENTICATE, &format!("Bearer realm=\"{realm}\"{error}"))
+    }
+}
+
+fn session(headers: &HeaderMap) -> Option<&str> {
+    headers.get(SESSION).and_then(|session| session.to_str().ok())
+}
+
+fn leaving(id: Option<Value>) -> Box<Refusal> {
+    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, SHUTDOWN, "The server is shutting down.")
+        .retry_after(Duration::from_secs(1))
+        .to(id)
+}
