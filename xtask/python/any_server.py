@@ -41,7 +41,8 @@ async def script(target: Target, checks: Checks) -> None:
         for tool in tools:
             name, schema = tool.name, tool.input_schema
             checks.check(f"{name}: input schema is an object", schema.get("type") == "object", schema)
-            checks.check(f"{name}: takes a format", set(FORMATS) == set(schema["properties"]["format"]["enum"]), schema)
+            formats = schema.get("properties", {}).get("format", {}).get("enum", [])
+            checks.check(f"{name}: takes a format", sorted(formats) == sorted(FORMATS), schema)
             output = tool.output_schema or {}
             checks.check(f"{name}: output schema is an object", output.get("type") == "object", output)
             arguments = {key: sample(schema["properties"][key]) for key in schema.get("required", [])}
