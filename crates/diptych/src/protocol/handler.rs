@@ -30,6 +30,7 @@ use crate::complete;
 use crate::schema::JsonObject;
 use crate::server::{Change, Server};
 use crate::walk::{self, Completed, Outcome, Request};
+use crate::wire::Lifecycle;
 
 /// One connection to a server. Cheap to make: HTTP makes one for every stateless request.
 pub(crate) struct Handler {
@@ -96,6 +97,11 @@ impl Handler {
             }
         });
     }
+}
+
+fn unknown_method(method: &str) -> ErrorData {
+    let method: String = method.chars().filter(|c| !c.is_control()).take(80).collect();
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("Unknown method: {method}"), None)
 }
 
 /// A page of a list: from the entry after the one that the cursor names.
@@ -382,9 +388,16 @@ impl ServerHandler for Handler {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
+        // What 2026-07-28 removed does not exist there, whatever the shape of its params.
+        let stateless = self.connection.caller(&context).lifecycle() == Lifecycle::Stateless;
         let problem = match request.method.as_str() {
+            "initialize" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe"
+                if stateless =>
+            {
+                return Err(unknown_method(&request.method));
+            }
             "tools/call" => "`params` must have a `name` and, if any, `arguments` that are an object.",
             "prompts/get" => "`params` must have a `name` and, if any, `arguments` that are an object.",
             "resources/read" | "resources/subscribe" | "resources/unsubscribe" => {
@@ -398,14 +411,7 @@ impl ServerHandler for Handler {
             | "resources/list"
             | "resources/templates/list"
             | "subscriptions/listen" => "`params` does not have the shape that this method takes.",
-            _ => {
-                let method: String = request.method.chars().filter(|c| !c.is_control()).take(80).collect();
-                return Err(ErrorData::new(
-                    ErrorCode::METHOD_NOT_FOUND,
-                    format!("Unknown method: {method}"),
-                    None,
-                ));
-            }
+            method => return Err(unknown_method(method)),
         };
         Err(ErrorData::invalid_params(problem, None))
     }
