@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::examples::for_each;
 use crate::steps::{Context, Tally};
 
 const LIMIT: Duration = Duration::from_secs(10 * 60);
@@ -15,17 +16,12 @@ const SEED: &str = "42";
 const RUNS: &str = "60";
 
 pub(crate) fn step(context: &mut Context) -> Result<Tally, String> {
-    let servers = super::python::stdio_servers(context)?;
-    if servers.is_empty() {
-        return Ok(Tally::skipped("there is no example that speaks stdio yet"));
-    }
     let program = context.cache.python(&mut context.log)?.mcp_assert;
-    let mut tally = Tally::default();
-    for (name, server) in servers {
-        tally.add(&lint(context, &program, &name, &server)?);
-        tally.add(&fuzz(context, &program, &name, &server)?);
-    }
-    Ok(tally)
+    for_each(context, |context, example| {
+        let mut tally = lint(context, &program, &example.name, &example.program)?;
+        tally.add(&fuzz(context, &program, &example.name, &example.program)?);
+        Ok(tally)
+    })
 }
 
 fn command(program: &Path, subcommand: &str, server: &Path) -> Command {

@@ -6,28 +6,24 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::python::stdio_servers;
+use super::examples::for_each;
 use crate::steps::{Context, Tally};
 
 const LIMIT: Duration = Duration::from_secs(120);
 
 pub(crate) fn step(context: &mut Context) -> Result<Tally, String> {
-    let servers = stdio_servers(context)?;
-    if servers.is_empty() {
-        return Ok(Tally::skipped("there is no example that speaks stdio yet"));
-    }
     let node = context.cache.node(&mut context.log)?;
     let inspector = context.cache.inspector(&mut context.log)?;
     let settings = context.target.join("xtask/inspector");
     std::fs::create_dir_all(&settings).map_err(|error| format!("cannot make a folder: {error}"))?;
-    let mut tally = Tally::default();
-    for (name, server) in servers {
+    for_each(context, |context, example| {
+        let mut tally = Tally::default();
         for era in ["legacy", "modern"] {
             let mut command = Command::new(&node);
             command
                 .arg(&inspector)
                 .arg("--cli")
-                .arg(&server)
+                .arg(&example.program)
                 .args(["--method", "tools/list", "--strict", "--format", "json", "--protocol-era", era])
                 // Its settings stay out of the home folder.
                 .env("MCP_CATALOG_PATH", settings.join("catalog.json"))
@@ -37,12 +33,14 @@ pub(crate) fn step(context: &mut Context) -> Result<Tally, String> {
             if finished.success && lists_tools(&finished.output) {
                 tally.passed += 1;
             } else {
-                context.log.note(&format!("the inspector does not accept the server {name} ({era})"));
+                context
+                    .log
+                    .note(&format!("the inspector does not accept the server {} ({era})", example.name));
                 tally.failed += 1;
             }
         }
-    }
-    Ok(tally)
+        Ok(tally)
+    })
 }
 
 fn lists_tools(output: &str) -> bool {

@@ -3,5 +3,6 @@
 pub(crate) mod assert;
 pub(crate) mod catalogue;
 pub(crate) mod conformance;
+mod examples;
 pub(crate) mod inspector;
 pub(crate) mod python;

@@ -1,70 +1,47 @@
 //! The official Python client, independent of ours, against the examples: over stdio and HTTP, at three protocol
 //! versions. The scripts are in `xtask/python`.
 
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use super::examples::for_each;
 use crate::server::Server;
 use crate::steps::{Context, Tally};
 
 const LIMIT: Duration = Duration::from_secs(5 * 60);
 const VERSIONS: [&str; 3] = ["2025-06-18", "2025-11-25", "2026-07-28"];
-/// Examples that are no servers for everyday clients: a fixture that only speaks HTTP, and a measuring object.
-const NOT_FOR_CLIENTS: [&str; 2] = ["conformance", "bench"];
 /// The example that asks for a city and then for the days; `asks.py` knows its answers.
 const ASKING: &str = "asks";
 
 pub(crate) fn step(context: &mut Context) -> Result<Tally, String> {
-    let servers = stdio_servers(context)?;
-    if servers.is_empty() {
-        return Ok(Tally::skipped("there is no example that speaks stdio yet"));
-    }
     let python = context.cache.python(&mut context.log)?.python;
-    let mut tally = Tally::default();
-    for (name, program) in servers {
+    let mut over_http = false;
+    let mut tally = for_each(context, |context, example| {
+        over_http |= example.serves_http;
+        let mut tally = Tally::default();
         let scripts: &[&str] =
-            if name == ASKING { &["any_server.py", "asks.py"] } else { &["any_server.py"] };
+            if example.name == ASKING { &["any_server.py", "asks.py"] } else { &["any_server.py"] };
         for script in scripts {
             let script = context.root.join("xtask/python").join(script);
             for version in VERSIONS {
                 let mut command = Command::new(&python);
-                command.arg(&script).args(["--protocol", version, "--stdio"]).arg(&program);
+                command.arg(&script).args(["--protocol", version, "--stdio"]).arg(&example.program);
                 tally.add(&checks(context, command)?);
-
-                let arguments = |port: u16| vec!["--http".to_owned(), port.to_string()];
-                let server = Server::start(&program, arguments, &mut context.log)?;
-                let mut command = Command::new(&python);
-                command.arg(&script).args(["--protocol", version, "--url", &server.url]);
-                tally.add(&checks(context, command)?);
+                if example.serves_http {
+                    let arguments = |port: u16| vec!["--http".to_owned(), port.to_string()];
+                    let server = Server::start(&example.program, arguments, &mut context.log)?;
+                    let mut command = Command::new(&python);
+                    command.arg(&script).args(["--protocol", version, "--url", &server.url]);
+                    tally.add(&checks(context, command)?);
+                }
             }
         }
+        Ok(tally)
+    })?;
+    if !over_http {
+        tally.add(&Tally::skipped("no example takes --http yet"));
     }
     Ok(tally)
-}
-
-/// The examples of the toolkit that serve stdio when they are run without arguments, built.
-pub(crate) fn stdio_servers(context: &mut Context) -> Result<Vec<(String, PathBuf)>, String> {
-    let folder = context.root.join("crates/diptych/examples");
-    let mut names: Vec<String> = std::fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let is_program = entry.path().join("main.rs").exists() || name.ends_with(".rs");
-            is_program.then(|| name.trim_end_matches(".rs").to_owned())
-        })
-        .filter(|name| !NOT_FOR_CLIENTS.contains(&name.as_str()))
-        .collect();
-    names.sort();
-    let mut servers = Vec::new();
-    for name in names {
-        if let Some(program) = context.example("diptych", &name)? {
-            servers.push((name, program));
-        }
-    }
-    Ok(servers)
 }
 
 /// Runs one script; each of its lines begins with `ok` or `not ok`.
