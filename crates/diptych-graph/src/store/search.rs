@@ -24,7 +24,7 @@ use super::words::{self, QueryWord};
 use super::{Store, rows};
 
 /// The most records that are ranked.
-const RANKED: usize = 500;
+const RANKED: usize = 300;
 /// How many words are tried in all for words that may be parts of them. Each costs a look into every segment of
 /// the index, and the more words there are to look for, the less a part of one says.
 const PARTS: usize = 24;
@@ -145,6 +145,8 @@ impl Table {
 enum Tier {
     /// All of them, in order.
     List(Vec<i64>),
+    /// All of them, still to be ranked. Ranking is dear, and many a tier is never shown.
+    Unranked { ids: Vec<i64>, table: Table, expression: String, range: IdRange },
     /// Too many to rank: newest first, without those given before.
     Stream { expression: String, range: IdRange, without: HashSet<i64> },
     /// Every entity of some types.
@@ -244,10 +246,12 @@ impl Search<'_> {
             *index == 0 || sum <= RANKED
         });
         let some = any(chosen.map(|(_, (expression, _))| expression.clone()));
-        let mut tier = self.tier(Table::Texts, &some, &[], &found.given)?;
-        if let Tier::List(ids) = &mut tier {
-            self.rank(Table::Texts, &some, ids)?;
-        }
+        let tier = match self.tier(Table::Texts, &some, &[], &found.given)? {
+            Tier::List(ids) => {
+                Tier::Unranked { ids, table: Table::Texts, expression: some, range: self.range }
+            }
+            other => other,
+        };
         found.push(tier, if is_mended { MatchQuality::Corrected } else { MatchQuality::SomeWords });
         Ok(())
     }
@@ -317,22 +321,23 @@ impl Search<'_> {
         if ids.len() > RANKED {
             return Ok(Tier::Stream { expression, range: self.range, without: without.clone() });
         }
-        if ids.len() > 1 {
-            let mut rare = Vec::new();
-            for word in words {
-                if self.frequency(table, &word.expression)? <= RANKED {
-                    rare.push(word.expression.as_str());
-                }
-            }
-            if !rare.is_empty() {
-                let ranking = match table {
-                    Table::Names => format!("name : ({})", every(rare.into_iter())),
-                    Table::Texts => every(rare.into_iter()),
-                };
-                self.rank(table, &ranking, &mut ids)?;
+        if ids.len() < 2 {
+            return Ok(Tier::List(ids));
+        }
+        let mut rare = Vec::new();
+        for word in words {
+            if self.frequency(table, &word.expression)? <= RANKED {
+                rare.push(word.expression.as_str());
             }
         }
-        Ok(Tier::List(ids))
+        if rare.is_empty() {
+            return Ok(Tier::List(ids));
+        }
+        let expression = match table {
+            Table::Names => format!("name : ({})", every(rare.into_iter())),
+            Table::Texts => every(rare.into_iter()),
+        };
+        Ok(Tier::Unranked { ids, table, expression, range: self.range })
     }
 
     fn of_types(&self, expression: &str) -> String {
@@ -353,21 +358,6 @@ impl Search<'_> {
             ))?
             .query_row(params![expression, RANKED + 1], |row| row.get(0))?;
         Ok(count)
-    }
-
-    /// Puts the best first.
-    fn rank(&self, table: Table, expression: &str, ids: &mut [i64]) -> Result<(), StoreError> {
-        let (name, rank) = (table.name(), table.rank());
-        let mut places = HashMap::new();
-        let mut statement = self.connection.prepare_cached(&format!(
-            "SELECT rowid FROM {name} WHERE {name} MATCH ?1 AND rowid BETWEEN ?2 AND ?3 ORDER BY {rank}, rowid DESC"
-        ))?;
-        let mut rows = statement.query(params![expression, self.range.first, self.range.last])?;
-        while let Some(row) = rows.next()? {
-            places.insert(row.get::<_, i64>(0)?, places.len());
-        }
-        ids.sort_by_key(|id| (places.get(id).copied().unwrap_or(usize::MAX), std::cmp::Reverse(*id)));
-        Ok(())
     }
 
     /// Moves those that have the words in their names to the front.
@@ -396,6 +386,28 @@ impl Search<'_> {
             std::iter::once(word.expression.clone()).chain(longer.iter().map(|word| words::quote(word)))
         )))
     }
+}
+
+/// Puts the best first.
+fn rank(
+    connection: &Connection,
+    table: Table,
+    expression: &str,
+    range: IdRange,
+    ids: &[i64],
+) -> Result<Vec<i64>, StoreError> {
+    let (name, rank) = (table.name(), table.rank());
+    let mut places = HashMap::new();
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT rowid FROM {name} WHERE {name} MATCH ?1 AND rowid BETWEEN ?2 AND ?3 ORDER BY {rank}, rowid DESC"
+    ))?;
+    let mut rows = statement.query(params![expression, range.first, range.last])?;
+    while let Some(row) = rows.next()? {
+        places.insert(row.get::<_, i64>(0)?, places.len());
+    }
+    let mut ranked = ids.to_vec();
+    ranked.sort_by_key(|id| (places.get(id).copied().unwrap_or(usize::MAX), std::cmp::Reverse(*id)));
+    Ok(ranked)
 }
 
 /// The newest matches of an expression.
@@ -435,7 +447,7 @@ struct Found {
 impl Found {
     fn push(&mut self, tier: Tier, quality: MatchQuality) {
         let is_empty = match &tier {
-            Tier::List(ids) => {
+            Tier::List(ids) | Tier::Unranked { ids, .. } => {
                 self.given.extend(ids);
                 ids.is_empty()
             }
@@ -452,7 +464,7 @@ impl Found {
     }
 
     fn is_endless(&self) -> bool {
-        self.tiers.iter().any(|tier| !matches!(tier, Tier::List(_)))
+        self.tiers.iter().any(|tier| matches!(tier, Tier::Stream { .. } | Tier::Everything { .. }))
     }
 
     /// The page that starts at this place.
@@ -486,7 +498,7 @@ impl Found {
             .tiers
             .iter()
             .map(|tier| match tier {
-                Tier::List(ids) => ids.len(),
+                Tier::List(ids) | Tier::Unranked { ids, .. } => ids.len(),
                 Tier::Stream { .. } => RANKED + 1,
                 Tier::Everything { .. } => ids.len() + usize::from(next.is_some()),
             })
@@ -508,11 +520,13 @@ impl Tier {
     /// So many results from a place on, each with the place before it.
     fn slice(&self, connection: &Connection, done: i64, room: usize) -> Result<Vec<(i64, i64)>, StoreError> {
         match self {
-            Self::List(ids) => Ok((0..)
-                .zip(ids.iter().copied())
-                .skip(usize::try_from(done).unwrap_or(usize::MAX))
-                .take(room)
-                .collect()),
+            Self::List(ids) => {
+                let skipped = usize::try_from(done).unwrap_or(usize::MAX);
+                Ok((0..).zip(ids.iter().copied()).skip(skipped).take(room).collect())
+            }
+            Self::Unranked { ids, table, expression, range } => {
+                Self::List(rank(connection, *table, expression, *range, ids)?).slice(connection, done, room)
+            }
             Self::Stream { expression, range, without } => {
                 let last = if done == 0 { range.last } else { done - 1 };
                 let mut ids = first(

@@ -91,10 +91,10 @@ impl Store {
 
 fn count(connection: &Connection, range: IdRange) -> Result<GraphSummary, StoreError> {
     let (first, last) = range.projects();
-    let types = |table: &str, column: &str| -> Result<(u64, Vec<TypeCount>), StoreError> {
+    let types = |table: &str, column: &str, index: &str| -> Result<(u64, Vec<TypeCount>), StoreError> {
         let mut counts: Vec<TypeCount> = connection
             .prepare_cached(&format!(
-                "SELECT {column}, count(*) FROM {table} WHERE project BETWEEN ?1 AND ?2 AND deleted_at IS NULL
+                "SELECT {column}, count(*) FROM {table} INDEXED BY {index} WHERE project BETWEEN ?1 AND ?2 AND deleted_at IS NULL
                  GROUP BY {column} ORDER BY count(*) DESC, {column}"
             ))?
             .query_map([first, last], |row| Ok(TypeCount { name: row.get(0)?, count: row.get(1)? }))?
@@ -103,8 +103,8 @@ fn count(connection: &Connection, range: IdRange) -> Result<GraphSummary, StoreE
         counts.truncate(TYPES);
         Ok((total, counts))
     };
-    let (entities, entity_types) = types("entity", "entity_type")?;
-    let (relations, relation_types) = types("relation", "relation_type")?;
+    let (entities, entity_types) = types("entity", "entity_type", "entity_by_type")?;
+    let (relations, relation_types) = types("relation", "relation_type", "relation_by_type")?;
     let most_connected = most_connected(connection, range)?;
     Ok(GraphSummary { entities, relations, entity_types, relation_types, most_connected })
 }
@@ -116,12 +116,12 @@ fn most_connected(connection: &Connection, range: IdRange) -> Result<Vec<Connect
     for (sign, statement) in [
         (
             1,
-            "SELECT from_entity, count(*) FROM relation
+            "SELECT from_entity, count(*) FROM relation INDEXED BY relation_by_start
              WHERE from_entity BETWEEN ?1 AND ?2 AND deleted_at IS NULL GROUP BY from_entity",
         ),
         (
             1,
-            "SELECT to_entity, count(*) FROM relation
+            "SELECT to_entity, count(*) FROM relation INDEXED BY relation_by_end
              WHERE to_entity BETWEEN ?1 AND ?2 AND deleted_at IS NULL GROUP BY to_entity",
         ),
         (

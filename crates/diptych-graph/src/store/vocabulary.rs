@@ -1,13 +1,13 @@
 //! Every word that was ever indexed, for finding words by a part of them and words by a misspelling.
 //!
 //! Misspellings are found by deletion: two words that are one edit apart become equal when the right letter is
-//! taken from one or both. Each word is filed under all its single deletions, so a look-up is a few exact
+//! taken from one or both. Each word is filed under itself and all its single deletions, so a look-up is a few exact
 //! questions, however many words there are. Words stay when their last text is gone: they cost little, and a
 //! question that finds nothing with them is simply not answered by them.
 
 use std::collections::BTreeSet;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use super::error::StoreError;
 
@@ -33,7 +33,7 @@ pub(crate) fn learn(connection: &Connection, indexed: &str) -> Result<(), StoreE
         if is_corrected(word) {
             let mut file = connection
                 .prepare_cached("INSERT OR IGNORE INTO term_deletion (key, term) VALUES (?1, ?2)")?;
-            for key in deletions(word) {
+            for key in keys(word) {
                 file.execute(params![key, id])?;
             }
         }
@@ -49,6 +49,13 @@ fn is_word(word: &str) -> bool {
 /// Numbers and identifiers are not corrected: a neighbour of one is another thing, not a better spelling.
 fn is_corrected(word: &str) -> bool {
     CORRECTED_LENGTHS.contains(&word.chars().count()) && word.chars().all(char::is_alphabetic)
+}
+
+/// What a word is filed and looked up under.
+fn keys(word: &str) -> BTreeSet<String> {
+    let mut keys = deletions(word);
+    keys.insert(word.to_owned());
+    keys
 }
 
 /// The word with each of its letters taken away in turn.
@@ -100,19 +107,15 @@ pub(crate) fn near(
         return Ok(Vec::new());
     }
     let allowed = if edits == Edits::ByLength && word.chars().count() >= LONG_WORD { 2 } else { 1 };
-    let mut keys = deletions(word);
+    let mut keys = keys(word);
     if allowed == 2 {
         keys.extend(keys.clone().iter().flat_map(|key| deletions(key)));
     }
     let mut found = BTreeSet::new();
-    let mut same = connection.prepare_cached("SELECT word FROM term WHERE word = ?1")?;
     let mut filed = connection.prepare_cached(
         "SELECT term.word FROM term_deletion JOIN term ON term.id = term_deletion.term WHERE term_deletion.key = ?1",
     )?;
     for key in &keys {
-        found.extend(same.query_row([key], |row| row.get::<_, String>(0)).optional()?);
-    }
-    for key in keys.iter().map(String::as_str).chain([word]) {
         for near in filed.query_map([key], |row| row.get::<_, String>(0))? {
             found.insert(near?);
         }
