@@ -548,6 +548,7 @@ impl<T> OrAsk<T> for Option<T> {
 /// The structured panel of an ask, `needsInput:v1`.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(description = "More input is needed before the tool can answer.")]
 pub(crate) struct NeedsInputPanel {
     #[schemars(extend("const" = "elicitation"))]
     r#type: &'static str,

@@ -69,16 +69,19 @@ pub(crate) fn add_format(root: &mut JsonObject) {
 /// The schema of everything a tool may answer: its own kinds, asks and errors, told apart by `kind`.
 pub(crate) fn of_output<A: Answer>() -> JsonObject {
     let mut generator = generator(Contract::Serialize);
-    let mut kinds = A::kinds(&mut generator);
-    kinds.push((NeedsInputPanel::KIND, NeedsInputPanel::json_schema(&mut generator)));
-    kinds.push((ToolErrorPanel::KIND, ToolErrorPanel::json_schema(&mut generator)));
+    let own = A::kinds(&mut generator);
+    let common = [
+        (NeedsInputPanel::KIND, NeedsInputPanel::json_schema(&mut generator)),
+        (ToolErrorPanel::KIND, ToolErrorPanel::json_schema(&mut generator)),
+    ];
     let mut definitions = generator.take_definitions(true);
     for definition in definitions.values_mut().filter_map(Value::as_object_mut) {
         mend(definition);
     }
-    let names: Vec<&str> = kinds.iter().map(|(name, _)| *name).collect();
-    let branches: Vec<Value> =
-        kinds.iter().map(|(name, schema)| branch(name, schema.as_value().clone())).collect();
+    let names: Vec<&str> = own.iter().chain(&common).map(|(name, _)| *name).collect();
+    let own = own.into_iter().map(|(name, schema)| branch(name, schema.to_value(), true));
+    let common = common.into_iter().map(|(name, schema)| branch(name, schema.to_value(), false));
+    let branches: Vec<Value> = own.chain(common).collect();
     let mut root = JsonObject::new();
     root.insert("type".to_owned(), json!("object"));
     root.insert("properties".to_owned(), json!({"kind": {"type": "string", "enum": names}}));
@@ -90,8 +93,8 @@ pub(crate) fn of_output<A: Answer>() -> JsonObject {
     root
 }
 
-/// One kind of answer: the type's own schema with `kind` first, and `truncated` allowed.
-fn branch(kind: &str, schema: Value) -> Value {
+/// One kind of answer: the type's own schema with `kind` first, and `truncated` where it can be cut.
+fn branch(kind: &str, schema: Value, can_be_cut: bool) -> Value {
     let mut root = match schema {
         Value::Object(root) => root,
         _ => JsonObject::new(),
@@ -102,7 +105,9 @@ fn branch(kind: &str, schema: Value) -> Value {
     let mut properties = json!({"kind": {"type": "string", "const": kind}});
     if let (Some(all), Some(Value::Object(own))) = (properties.as_object_mut(), root.remove("properties")) {
         all.extend(own);
-        all.entry("truncated").or_insert_with(truncated);
+        if can_be_cut {
+            all.entry("truncated").or_insert_with(truncated);
+        }
     }
     let mut required = vec![json!("kind")];
     if let Some(Value::Array(own)) = root.remove("required") {

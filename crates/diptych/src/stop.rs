@@ -40,7 +40,7 @@ impl From<NeedsInput> for Stop {
 /// What kind of failure a [`ToolError`] is. On the wire: `NETWORK_ERROR` and so on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-#[schemars(inline)]
+#[schemars(inline, transform = brief)]
 #[non_exhaustive]
 pub enum Code {
     /// Something outside could not be reached. Retrying can help.
@@ -55,6 +55,22 @@ pub enum Code {
     AuthenticationError,
     /// Something nobody foresaw.
     UnknownError,
+}
+
+/// Every tool's output schema carries this enum: the names say enough there.
+fn brief(schema: &mut schemars::Schema) {
+    schema.remove("oneOf");
+    schema.remove("description");
+    schema.insert("type".to_owned(), "string".into());
+    let codes = [
+        Code::NetworkError,
+        Code::ServerError,
+        Code::ClientError,
+        Code::NotFound,
+        Code::AuthenticationError,
+        Code::UnknownError,
+    ];
+    schema.insert("enum".to_owned(), codes.map(Code::as_str).to_vec().into());
 }
 
 impl Code {
@@ -216,9 +232,10 @@ impl<T, E: fmt::Display> Masked<T> for Result<T, E> {
     }
 }
 
-/// The structured panel of a failed call, `toolError:v1`. Only read for its schema.
+/// The structured panel of a failed call, `toolError:v1`.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(description = "The call failed.")]
 pub(crate) struct ToolErrorPanel {
     code: Code,
     message: String,

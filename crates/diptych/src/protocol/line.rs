@@ -282,6 +282,8 @@ struct Bad {
     error: ErrorData,
 }
 
+const NOT_A_MESSAGE: &str = "The message is not a JSON-RPC 2.0 request, notification or response.";
+
 /// The members that tell one kind of message from another.
 #[derive(Deserialize)]
 struct Envelope<'a> {
@@ -299,11 +301,14 @@ struct Envelope<'a> {
 /// for the one that matters, `tools/call`.
 fn parse(line: &[u8]) -> Result<ClientJsonRpcMessage, Bad> {
     let nobody = |error| Bad { id: None, error };
+    if line.first() == Some(&b'[') && serde_json::from_slice::<&RawValue>(line).is_ok() {
+        let problem = "Batches are not supported: send one message a line.";
+        return Err(nobody(ErrorData::invalid_request(problem, None)));
+    }
     let envelope: Envelope<'_> = match serde_json::from_slice(line) {
         Ok(envelope) => envelope,
         Err(error) if error.is_data() => {
-            let problem = "The message is not a JSON-RPC 2.0 request, notification or response. Batches are not supported.";
-            return Err(nobody(ErrorData::invalid_request(problem, None)));
+            return Err(nobody(ErrorData::invalid_request(NOT_A_MESSAGE, None)));
         }
         Err(_) => return Err(nobody(ErrorData::parse_error("The line is not valid JSON.", None))),
     };
@@ -315,15 +320,15 @@ fn parse(line: &[u8]) -> Result<ClientJsonRpcMessage, Bad> {
         && let Some(params) = envelope.params
         && let Ok(mut params) = serde_json::from_str::<CallToolRequestParams>(params.get())
     {
-        let meta = params.meta.take().unwrap_or_default();
+        let meta = params.meta.take();
         let mut request = CallToolRequest::new(params);
-        request.extensions.insert(meta);
+        if let Some(meta) = meta {
+            request.extensions.insert(meta);
+        }
         return Ok(JsonRpcMessage::request(ClientRequest::CallToolRequest(request), id.clone()));
     }
-    serde_json::from_slice(line).map_err(|_| {
-        let problem = "The message is not a JSON-RPC 2.0 request, notification or response.";
-        Bad { id, error: ErrorData::invalid_request(problem, None) }
-    })
+    serde_json::from_slice(line)
+        .map_err(|_| Bad { id, error: ErrorData::invalid_request(NOT_A_MESSAGE, None) })
 }
 
 /// Writes a message and its line end.
@@ -399,7 +404,7 @@ mod tests {
         assert_eq!(messages, 2);
         insta::assert_snapshot!(answers, @r#"
         {"jsonrpc":"2.0","error":{"code":-32700,"message":"The line is not valid JSON."}}
-        {"jsonrpc":"2.0","error":{"code":-32600,"message":"The message is not a JSON-RPC 2.0 request, notification or response. Batches are not supported."}}
+        {"jsonrpc":"2.0","error":{"code":-32600,"message":"Batches are not supported: send one message a line."}}
         {"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"The message is not a JSON-RPC 2.0 request, notification or response."}}
         "#);
     }
