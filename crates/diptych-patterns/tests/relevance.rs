@@ -6,7 +6,7 @@ use diptych_patterns::Library;
 use diptych_search::eval::{Case, Report, run};
 
 /// The share of questions with an answer among the first three. It may rise, never fall.
-const FLOOR: f64 = 0.94;
+const FLOOR: f64 = 0.95;
 
 /// A question and the ids that answer it.
 type Question = (&'static str, &'static [&'static str]);
@@ -170,7 +170,7 @@ fn only_broad_queries_are_broad() {
 #[test]
 fn what_is_not_there_is_not_found() {
     let catalogue = Library::embedded().current();
-    for query in ["kubernetes ingress", "zzqqxx", "???", ""] {
+    for query in ["kubernetes ingress", "zzqqxx", "what is this", "???", ""] {
         let found: Vec<_> =
             catalogue.find(query, None, None).matches.iter().map(|m| m.pattern.id.clone()).collect();
         assert_eq!(found, Vec::<String>::new(), "{query}");

@@ -1,7 +1,8 @@
 //! Words that a question is made of but that say nothing about what is looked for.
 //!
 //! They are only ever taken out of queries, never out of documents, and never out of a name: the `all`
-//! of `Effect.all` and of `effect-all` stays. A query of nothing but such words is searched as it is.
+//! of `Effect.all` and of `effect-all` stays. One such word alone is searched as it is, for it
+//! may be such a name; a query of several and nothing else finds nothing.
 
 /// Whether a lower-case word carries no meaning of its own in a question.
 pub fn is_stop_word(word: &str) -> bool {

@@ -308,7 +308,8 @@ impl Parser<'_> {
     }
 
     fn finish(self) -> Query {
-        let nothing_else = self.units.iter().all(|unit| unit.stop);
+        // "all" alone may be meant as a name; "what is this" means nothing.
+        let nothing_else = self.units.len() == 1;
         let mut concepts: Vec<Concept> = Vec::new();
         for mut unit in self.units {
             if unit.stop && !nothing_else {

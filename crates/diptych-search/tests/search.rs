@@ -205,8 +205,10 @@ fn nothing_is_found_where_nothing_is_meant() {
 }
 
 #[test]
-fn a_query_of_stop_words_is_searched_as_it_is() {
+fn a_stop_word_alone_may_be_a_name_and_several_say_nothing() {
     assert!(ids(&cookbook(), "all").contains(&"effect-all".to_owned()));
+    assert_eq!(ids(&cookbook(), "what is this"), Vec::<String>::new());
+    assert_eq!(ids(&cookbook(), "how do I do that"), Vec::<String>::new());
 }
 
 #[test]
