@@ -145,24 +145,26 @@ fn pages_put_together_are_all_results() {
     let store = TestStore::new();
     let batch: Vec<NewEntity> = (0..2_300)
         .map(|index| match index % 3 {
-            0 => entity(&format!("common thing {index}"), "t", &[]),
+            0 => entity(&format!("common thing {index}"), if index % 2 == 0 { "t" } else { "u" }, &[]),
             1 => entity(&format!("item {index}"), "t", &["a common word"]),
             _ => entity(&format!("rare {index}"), "t", &["another"]),
         })
         .collect();
     store.create_entities(&project(), &batch).unwrap();
     store.make("Common", "t", &["the very name"]);
-    for (query, limit, expected) in [
-        ("common", 97, 1_535),
-        ("rare", 100, 766),
-        ("othe", 250, 766),
-        ("", 500, 2_301),
-        ("zz rare", 333, 766),
+    for (query, types, limit, expected) in [
+        ("common", vec![], 97, 1_535),
+        ("common", texts(&["U"]), 50, 383),
+        ("rare", vec![], 100, 766),
+        ("othe", vec![], 250, 766),
+        ("", vec![], 500, 2_301),
+        ("", texts(&["u"]), 100, 383),
+        ("zz rare", vec![], 333, 766),
     ] {
         let mut request = SearchRequest {
             query: query.into(),
+            entity_types: types.clone(),
             page: PageRequest { limit, cursor: None },
-            ..SearchRequest::default()
         };
         let mut seen = Vec::new();
         loop {
@@ -176,7 +178,7 @@ fn pages_put_together_are_all_results() {
         }
         let distinct: std::collections::BTreeSet<_> = seen.iter().collect();
         assert_eq!((seen.len(), distinct.len()), (expected, expected), "{query:?}");
-        if query == "common" {
+        if query == "common" && types.is_empty() {
             assert_eq!(seen[0], "Common");
             let names_with = seen.iter().take_while(|name| name.to_lowercase().contains("common")).count();
             assert_eq!(names_with, 768, "names first, then mentions");

@@ -1,5 +1,6 @@
 //! Copying a store while it is used, and checking that it is sound.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use rusqlite::backup::{Backup, StepResult};
@@ -21,13 +22,20 @@ impl Store {
         unfinished.push(format!(".{}.unfinished", std::process::id()));
         let unfinished = Path::new(&unfinished);
         let copied = self.copy_to(unfinished).and_then(|()| {
-            // A hard link fails where a rename would replace a file that has appeared in the meantime.
-            std::fs::hard_link(unfinished, target)?;
-            Ok(())
+            // A hard link fails where a rename would replace a file that has appeared in the meantime; but not every
+            // file system has links.
+            match std::fs::hard_link(unfinished, target) {
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                    Ok(std::fs::rename(unfinished, target)?)
+                }
+                linked => Ok(linked?),
+            }
         });
-        let removed = std::fs::remove_file(unfinished);
-        copied.map_err(located)?;
-        removed.map_err(|error| located(error.into()))
+        match std::fs::remove_file(unfinished) {
+            Err(error) if error.kind() != ErrorKind::NotFound => copied.and(Err(error.into())),
+            _ => copied,
+        }
+        .map_err(located)
     }
 
     fn copy_to(&self, file: &Path) -> Result<(), StoreError> {

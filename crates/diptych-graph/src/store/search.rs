@@ -28,6 +28,8 @@ const RANKED: usize = 300;
 /// How many words are tried in all for words that may be parts of them. Each costs a look into every segment of
 /// the index, and the more words there are to look for, the less a part of one says.
 const PARTS: usize = 24;
+/// Where so many words are all found, nobody wants to see them as parts of others.
+const MANY_WORDS: usize = 3;
 /// How many words near to a misspelt one are tried.
 const CORRECTIONS: usize = 6;
 
@@ -148,7 +150,7 @@ enum Tier {
     /// All of them, still to be ranked. Ranking is dear, and many a tier is never shown.
     Unranked { ids: Vec<i64>, table: Table, expression: String, range: IdRange },
     /// Too many to rank: newest first, without those given before.
-    Stream { expression: String, range: IdRange, without: HashSet<i64> },
+    Stream { table: Table, expression: String, range: IdRange, without: HashSet<i64> },
     /// Every entity of some types.
     Everything { range: IdRange, types: String },
 }
@@ -176,28 +178,25 @@ impl Search<'_> {
         let in_names = format!("(name : ({all}))");
         found.push(Tier::List(self.named(query)?), MatchQuality::AllWords);
         let names = self.tier(Table::Names, &in_names, &words, &found.given)?;
-        let names = match names {
-            // The names' own table answers quickly, but what follows must know these results by an expression.
-            Tier::Stream { range, without, .. } => {
-                Tier::Stream { expression: in_names.clone(), range, without }
-            }
-            list => list,
+        // Results that were listed are known by their ids; only those of a stream must be left out by an expression.
+        let texts = if matches!(names, Tier::Stream { .. }) {
+            format!("(({all}) NOT {in_names})")
+        } else {
+            format!("({all})")
         };
         found.push(names, MatchQuality::AllWords);
-        found.push(
-            self.tier(Table::Texts, &format!("(({all}) NOT {in_names})"), &words, &found.given)?,
-            MatchQuality::AllWords,
-        );
-        if found.is_endless() {
+        found.push(self.tier(Table::Texts, &texts, &words, &found.given)?, MatchQuality::AllWords);
+        if found.is_endless() || (words.len() >= MANY_WORDS && !found.is_empty()) {
             return Ok(found);
         }
+        let limit = PARTS / words.len();
         let widened: Vec<Option<String>> =
-            words.iter().map(|word| self.widen(word, PARTS / words.len())).collect::<Result<_, _>>()?;
+            words.iter().map(|word| self.widen(word, limit)).collect::<Result<_, _>>()?;
         if widened.iter().any(Option::is_some) {
             let parts = every(
                 words.iter().zip(&widened).map(|(word, wide)| wide.as_deref().unwrap_or(&word.expression)),
             );
-            let tier = self.tier(Table::Texts, &format!("(({parts}) NOT ({all}))"), &[], &found.given)?;
+            let tier = self.tier(Table::Texts, &format!("({parts})"), &[], &found.given)?;
             found.push(self.names_first(tier, &parts)?, MatchQuality::PartsOfWords);
         }
         if found.is_empty() {
@@ -319,7 +318,7 @@ impl Search<'_> {
         let mut ids = first(self.connection, table, &expression, self.range, RANKED + 1 + without.len())?;
         ids.retain(|id| !without.contains(id));
         if ids.len() > RANKED {
-            return Ok(Tier::Stream { expression, range: self.range, without: without.clone() });
+            return Ok(Tier::Stream { table, expression, range: self.range, without: without.clone() });
         }
         if ids.len() < 2 {
             return Ok(Tier::List(ids));
@@ -527,11 +526,11 @@ impl Tier {
             Self::Unranked { ids, table, expression, range } => {
                 Self::List(rank(connection, *table, expression, *range, ids)?).slice(connection, done, room)
             }
-            Self::Stream { expression, range, without } => {
+            Self::Stream { table, expression, range, without } => {
                 let last = if done == 0 { range.last } else { done - 1 };
                 let mut ids = first(
                     connection,
-                    Table::Texts,
+                    *table,
                     expression,
                     IdRange { first: range.first, last },
                     room.saturating_add(without.len()),

@@ -90,23 +90,44 @@ impl Store {
 }
 
 fn count(connection: &Connection, range: IdRange) -> Result<GraphSummary, StoreError> {
-    let (first, last) = range.projects();
-    let types = |table: &str, column: &str, index: &str| -> Result<(u64, Vec<TypeCount>), StoreError> {
-        let mut counts: Vec<TypeCount> = connection
-            .prepare_cached(&format!(
-                "SELECT {column}, count(*) FROM {table} INDEXED BY {index} WHERE project BETWEEN ?1 AND ?2 AND deleted_at IS NULL
-                 GROUP BY {column} ORDER BY count(*) DESC, {column}"
-            ))?
-            .query_map([first, last], |row| Ok(TypeCount { name: row.get(0)?, count: row.get(1)? }))?
-            .collect::<Result<_, _>>()?;
-        let total = counts.iter().map(|count| count.count).sum();
-        counts.truncate(TYPES);
-        Ok((total, counts))
-    };
-    let (entities, entity_types) = types("entity", "entity_type", "entity_by_type")?;
-    let (relations, relation_types) = types("relation", "relation_type", "relation_by_type")?;
+    let (entities, entity_types) = types(
+        connection,
+        range,
+        "SELECT entity_type, count(*) FROM entity INDEXED BY entity_by_type
+         WHERE project = ?1 AND deleted_at IS NULL GROUP BY entity_type",
+    )?;
+    let (relations, relation_types) = types(
+        connection,
+        range,
+        "SELECT relation_type, count(*) FROM relation INDEXED BY relation_by_type
+         WHERE project = ?1 AND deleted_at IS NULL GROUP BY relation_type",
+    )?;
     let most_connected = most_connected(connection, range)?;
     Ok(GraphSummary { entities, relations, entity_types, relation_types, most_connected })
+}
+
+/// All records and those of each type, counted in one project after the other, as the indexes have them.
+fn types(
+    connection: &Connection,
+    range: IdRange,
+    statement: &str,
+) -> Result<(u64, Vec<TypeCount>), StoreError> {
+    let (first, last) = range.projects();
+    let mut counts: HashMap<String, u64> = HashMap::new();
+    let mut projects = connection.prepare_cached("SELECT id FROM project WHERE id BETWEEN ?1 AND ?2")?;
+    let mut statement = connection.prepare_cached(statement)?;
+    for project in projects.query_map([first, last], |row| row.get::<_, i64>(0))? {
+        let mut rows = statement.query([project?])?;
+        while let Some(row) = rows.next()? {
+            *counts.entry(row.get(0)?).or_default() += row.get::<_, u64>(1)?;
+        }
+    }
+    let total = counts.values().sum();
+    let mut counts: Vec<TypeCount> =
+        counts.into_iter().map(|(name, count)| TypeCount { name, count }).collect();
+    counts.sort_by(|one, other| other.count.cmp(&one.count).then_with(|| one.name.cmp(&other.name)));
+    counts.truncate(TYPES);
+    Ok((total, counts))
 }
 
 /// Each count runs along one index that has all it needs; a relation from an entity to itself is in both of the
