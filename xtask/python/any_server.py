@@ -69,7 +69,7 @@ async def script(target: Target, checks: Checks) -> None:
         capabilities = client.server_capabilities
         if capabilities.prompts:
             prompts = (await client.list_prompts()).prompts
-            checks.check("lists prompts", len(prompts) > 0)
+            checks.check("lists prompts", all(prompt.description for prompt in prompts), prompts)
             for prompt in prompts:
                 given = {argument.name: "sample" for argument in prompt.arguments or []}
                 got = await client.get_prompt(prompt.name, given)

@@ -63,7 +63,8 @@ class Target:
             mcp.client.session.LATEST_HANDSHAKE_VERSION = self.protocol
         async with Client(
             server,
-            mode=MODERN if modern else "legacy",
+            # "auto" asks the server what it can do; pinning the version would leave its capabilities unknown.
+            mode="auto" if modern else "legacy",
             elicitation_callback=callback if answer else None,
             read_timeout_seconds=30,
             cache=None,
