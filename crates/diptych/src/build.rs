@@ -279,6 +279,7 @@ fn tool_entry(toolset: &str, tool: BoundTool, problems: &mut Vec<Problem>) -> Op
     let BoundTool { definition, run, rules } = tool;
     let name = &definition.name;
     let subject = format!("The tool `{name}`");
+    let before = problems.len();
     check_name("tool", name, problems);
     for alias in &rules.aliases {
         check_name("tool", &alias.name, problems);
@@ -305,7 +306,11 @@ fn tool_entry(toolset: &str, tool: BoundTool, problems: &mut Vec<Problem>) -> Op
         }
     }
     check_kinds(&subject, &definition.output_schema, problems);
-    let shape = compile(&subject, Shape::new(Arc::clone(&definition.input_schema)), problems)?;
+    // What the schema's own compiler would say has been said better above.
+    let shape = match Shape::new(Arc::clone(&definition.input_schema)) {
+        Err(_) if problems.len() > before => return None,
+        shape => compile(&subject, shape, problems)?,
+    };
     let output = compile(&subject, OutputCheck::new(&definition.output_schema), problems)?;
     Some(ToolEntry { toolset: toolset.to_owned(), definition, run, rules, shape, output })
 }

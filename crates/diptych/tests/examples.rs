@@ -1,5 +1,8 @@
 //! The examples: as processes over standard input and output, and the conformance fixtures in this process.
 
+#[path = "../examples/bench.rs"]
+#[allow(dead_code, reason = "its main function")]
+mod bench;
 #[path = "../examples/conformance/main.rs"]
 #[allow(dead_code, reason = "its main function")]
 mod conformance;
@@ -156,13 +159,67 @@ async fn studio_prompts_resources_and_completions() {
             client.prompt("code_review", json!({"language": "rust", "code": "fn main() {}"})).await.unwrap();
         let config = client.read("file:///app/config.json").await.unwrap();
         let user = client.read("https://api.example.com/users/123").await.unwrap();
-        insta::allow_duplicates! {
-            insta::assert_json_snapshot!(prompts, @"");
-            insta::assert_json_snapshot!(review["messages"], @"");
-            insta::assert_json_snapshot!(config["contents"], @"");
-            insta::assert_json_snapshot!(user["contents"], @"");
-            insta::assert_json_snapshot!(client.resources().await.unwrap(), @"");
-        }
+        assert_eq!(
+            prompts,
+            [json!({
+                "name": "code_review",
+                "description": "Generates a code review prompt",
+                "arguments": [
+                    {"name": "language", "description": "Programming language", "required": true},
+                    {"name": "code", "description": "Code to review", "required": true}
+                ]
+            })]
+        );
+        // There is no system role: its message is the first, as a user's, annotated for the assistant.
+        let system = &review["messages"][0];
+        assert_eq!(
+            (&system["role"], &system["content"]["annotations"]),
+            (&json!("user"), &json!({"audience": ["assistant"]}))
+        );
+        assert_eq!(
+            review["messages"][1],
+            json!({
+                "role": "user",
+                "content": {"type": "text", "text": "Please review this code:\n\n```rust\nfn main() {}\n```"}
+            })
+        );
+        assert_eq!(
+            config["contents"],
+            json!([{
+                "uri": "file:///app/config.json",
+                "mimeType": "application/json",
+                "text": r#"{"setting":"value"}"#,
+                "_meta": {"name": "config.json", "title": "Application Configuration"}
+            }])
+        );
+        assert_eq!(
+            user["contents"],
+            json!([{
+                "uri": "https://api.example.com/users/123",
+                "mimeType": "application/json",
+                "text": r#"{"id":123,"name":"Alice"}"#,
+                "_meta": {"name": "user_data.json", "title": "User 123"}
+            }])
+        );
+        assert_eq!(
+            client.resources().await.unwrap(),
+            [
+                json!({
+                    "uri": "file:///app/config.json",
+                    "name": "config",
+                    "title": "App Config",
+                    "description": "Application configuration file",
+                    "mimeType": "application/json"
+                }),
+                json!({
+                    "uriTemplate": "https://api.example.com/users/{id}",
+                    "name": "user",
+                    "title": "User Profile",
+                    "description": "User profile data",
+                    "mimeType": "application/json"
+                })
+            ]
+        );
         let languages = client.complete_prompt("code_review", "language", "ru").await.unwrap();
         assert_eq!(languages, json!({"values": ["ruby", "rust"], "total": 2, "hasMore": false}));
         let ids =
@@ -180,7 +237,7 @@ async fn studio_prompts_resources_and_completions() {
 
 #[tokio::test]
 async fn the_benchmark_sends_what_a_bare_server_sends() {
-    let client = example("bench").connect().await.unwrap();
+    let client = connect(&bench::server().unwrap(), Protocol::V2025_11_25).await;
     for (tool, arguments, around) in [
         ("echo", json!({"message": "hello world"}), ["`", "`"]),
         ("search", json!({"q": "alpha", "limit": 10}), ["```json\n", "\n```"]),
@@ -271,21 +328,46 @@ async fn conformance_asks_every_client_in_its_own_way() {
 #[tokio::test]
 async fn conformance_forms_are_as_the_suite_reads_them() {
     let server = conformance::server().unwrap();
+    let defaults = json!({
+        "name": {"type": "string", "default": "John Doe"},
+        "age": {"type": "integer", "default": 30},
+        "score": {"type": "number", "default": 95.5},
+        "status": {"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"},
+        "verified": {"type": "boolean", "default": true}
+    });
+    let titled = |[one, two, three]: [&str; 3]| {
+        json!([
+            {"const": "value1", "title": one},
+            {"const": "value2", "title": two},
+            {"const": "value3", "title": three}
+        ])
+    };
+    let options = json!({"type": "string", "enum": ["option1", "option2", "option3"]});
+    let enums = json!({
+        "untitledSingle": options,
+        "titledSingle": {"type": "string", "oneOf": titled(["First Option", "Second Option", "Third Option"])},
+        "legacyEnum": {
+            "type": "string",
+            "enum": ["opt1", "opt2", "opt3"],
+            "enumNames": ["Option One", "Option Two", "Option Three"]
+        },
+        "untitledMulti": {"type": "array", "items": options},
+        "titledMulti": {
+            "type": "array",
+            "items": {"anyOf": titled(["First Choice", "Second Choice", "Third Choice"])}
+        }
+    });
     for protocol in [Protocol::V2025_11_25, Protocol::V2026_07_28] {
-        for tool in ["test_elicitation_sep1034_defaults", "test_elicitation_sep1330_enums"] {
+        for (tool, properties) in
+            [("test_elicitation_sep1034_defaults", &defaults), ("test_elicitation_sep1330_enums", &enums)]
+        {
             let dial = Client::in_process(&server)
                 .protocol(protocol)
                 .accepts(json!({"age": 25, "legacyEnum": "opt1"}));
             let script = dial.script();
             dial.call(tool, json!({})).await.unwrap();
             let [Question::Form { schema, .. }] = &script.asked()[..] else { panic!("{:?}", script.asked()) };
-            insta::allow_duplicates! {
-                if tool.ends_with("defaults") {
-                    insta::assert_json_snapshot!(schema["properties"], @"");
-                } else {
-                    insta::assert_json_snapshot!(schema["properties"], @"");
-                }
-            }
+            assert_eq!(&schema["properties"], properties, "{protocol:?}");
         }
     }
 }
@@ -357,6 +439,7 @@ async fn what_2026_07_28_removed_is_unknown_there() {
     for (method, params) in [
         ("logging/setLevel", json!({"level": "info"})),
         ("logging/setLevel", json!({})),
+        ("ping", json!({})),
         ("resources/subscribe", json!({"uri": "test://watched-resource"})),
         ("resources/unsubscribe", json!({})),
         ("unknown/method", json!({})),
