@@ -65,6 +65,14 @@ impl Handler {
         }
     }
 
+    /// What 2026-07-28 removed does not exist there. rmcp sees to it over HTTP, but not on other transports.
+    fn only_in_a_session(&self, context: &RequestContext<RoleServer>, method: &str) -> Result<(), ErrorData> {
+        match self.connection.caller(context).lifecycle() {
+            Lifecycle::Session => Ok(()),
+            Lifecycle::Stateless => Err(unknown_method(method)),
+        }
+    }
+
     /// Sends this client what changes, from now until it is gone.
     fn forward(&self, context: &NotificationContext<RoleServer>) {
         if self.connection.forwarding.swap(true, Ordering::Relaxed) {
@@ -310,11 +318,16 @@ impl ServerHandler for Handler {
         }
     }
 
+    async fn ping(&self, context: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        self.only_in_a_session(&context, "ping")
+    }
+
     async fn set_level(
         &self,
         params: SetLevelRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        self.only_in_a_session(&context, "logging/setLevel")?;
         self.connection.set_log_level(convert::level_in(params.level));
         Ok(())
     }
@@ -322,8 +335,9 @@ impl ServerHandler for Handler {
     async fn subscribe(
         &self,
         params: SubscribeRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        self.only_in_a_session(&context, "resources/subscribe")?;
         let registry = self.server.registry();
         if registry.resource(&params.uri).is_none() {
             let message = walk::route::unknown("resource", &params.uri, registry.resource_uris());
@@ -336,8 +350,9 @@ impl ServerHandler for Handler {
     async fn unsubscribe(
         &self,
         params: UnsubscribeRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        self.only_in_a_session(&context, "resources/unsubscribe")?;
         self.connection.unsubscribe(&params.uri);
         Ok(())
     }
@@ -390,14 +405,15 @@ impl ServerHandler for Handler {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        // What 2026-07-28 removed does not exist there, whatever the shape of its params.
-        let stateless = self.connection.caller(&context).lifecycle() == Lifecycle::Stateless;
+        if let removed @ ("initialize"
+        | "ping"
+        | "logging/setLevel"
+        | "resources/subscribe"
+        | "resources/unsubscribe") = request.method.as_str()
+        {
+            self.only_in_a_session(&context, removed)?;
+        }
         let problem = match request.method.as_str() {
-            "initialize" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe"
-                if stateless =>
-            {
-                return Err(unknown_method(&request.method));
-            }
             "tools/call" => "`params` must have a `name` and, if any, `arguments` that are an object.",
             "prompts/get" => "`params` must have a `name` and, if any, `arguments` that are an object.",
             "resources/read" | "resources/subscribe" | "resources/unsubscribe" => {
