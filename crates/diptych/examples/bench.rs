@@ -6,7 +6,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use diptych::{BuildError, Cx, Http, Markdown, Present, Server, Stop, Toolset, plain, tool};
+use diptych::{Cx, Http, Markdown, Present, Server, Stop, Toolset, plain, tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -88,19 +88,24 @@ async fn search(cx: Cx<Vec<Record>>, arguments: SearchArguments) -> Result<Found
     Ok(Found { query: arguments.q, total: hits.len(), hits })
 }
 
-fn server(records: Vec<Record>) -> Result<Server, BuildError> {
+/// The server, for the tests as well.
+///
+/// # Errors
+/// Never: its definitions and records are checked by a test.
+pub(crate) fn server() -> Result<Server, Box<dyn std::error::Error>> {
+    let records: Vec<Record> = serde_json::from_str(RECORDS)?;
     let tools = Toolset::new("bench", records)
         .with(
             tool("echo", plain(echo)).description("Returns the message unchanged").read_only().closed_world(),
         )
         .with(tool("search", search).description("Returns the first records").read_only().closed_world());
-    Server::builder("bench", "1.0.0").toolset(tools).build()
+    Ok(Server::builder("bench", "1.0.0").toolset(tools).build()?)
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(tracing::Level::WARN).init();
-    let server = server(serde_json::from_str(RECORDS)?)?;
+    let server = server()?;
     let mut words = std::env::args().skip(1);
     match words.next().as_deref() {
         None => server.serve_stdio().await?,

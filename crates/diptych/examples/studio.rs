@@ -153,7 +153,7 @@ async fn user_ids(cx: Cx<Users>, partial: Partial) -> Result<Vec<String>, Stop> 
 ///
 /// # Errors
 /// Never: its definitions are checked by a test.
-pub fn server() -> Result<Server, BuildError> {
+pub(crate) fn server() -> Result<Server, BuildError> {
     let desk = Toolset::new("desk", ())
         .with(
             tool("calculator", plain(calculator))

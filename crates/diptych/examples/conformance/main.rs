@@ -15,7 +15,7 @@ use diptych::{BuildError, Http, Server};
 ///
 /// # Errors
 /// Never: its definitions are checked by a test.
-pub fn server() -> Result<Server, BuildError> {
+pub(crate) fn server() -> Result<Server, BuildError> {
     Server::builder("conformance", env!("CARGO_PKG_VERSION"))
         .title("Conformance fixtures")
         .instructions(
