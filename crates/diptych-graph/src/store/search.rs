@@ -28,8 +28,8 @@ const RANKED: usize = 300;
 /// How many words are tried in all for words that may be parts of them. Each costs a look into every segment of
 /// the index, and the more words there are to look for, the less a part of one says.
 const PARTS: usize = 24;
-/// Where so many words are all found, nobody wants to see them as parts of others.
-const MANY_WORDS: usize = 3;
+/// Where so many words are all found, they are not looked for as parts of others as well.
+const MANY_WORDS: usize = 2;
 /// How many words near to a misspelt one are tried.
 const CORRECTIONS: usize = 6;
 
@@ -314,22 +314,27 @@ impl Search<'_> {
         words: &[QueryWord],
         without: &HashSet<i64>,
     ) -> Result<Tier, StoreError> {
-        let expression = self.of_types(expression);
-        let mut ids = first(self.connection, table, &expression, self.range, RANKED + 1 + without.len())?;
-        ids.retain(|id| !without.contains(id));
-        if ids.len() > RANKED {
-            return Ok(Tier::Stream { table, expression, range: self.range, without: without.clone() });
-        }
-        if ids.len() < 2 {
-            return Ok(Tier::List(ids));
-        }
+        let filtered = self.of_types(expression);
         let mut rare = Vec::new();
         for word in words {
             if self.frequency(table, &word.expression)? <= RANKED {
                 rare.push(word.expression.as_str());
             }
         }
-        if rare.is_empty() {
+        // Where a word is rare the results are few and will all be read. The index runs forwards more quickly.
+        let order = if rare.is_empty() { Order::NewestFirst } else { Order::OldestFirst };
+        let mut ids =
+            first(self.connection, table, &filtered, self.range, order, RANKED + 1 + without.len())?;
+        ids.retain(|id| !without.contains(id));
+        if ids.len() > RANKED {
+            return Ok(Tier::Stream {
+                table,
+                expression: filtered,
+                range: self.range,
+                without: without.clone(),
+            });
+        }
+        if ids.len() < 2 || rare.is_empty() {
             return Ok(Tier::List(ids));
         }
         let expression = match table {
@@ -363,10 +368,16 @@ impl Search<'_> {
     fn names_first(&self, tier: Tier, expression: &str) -> Result<Tier, StoreError> {
         let Tier::List(mut ids) = tier else { return Ok(tier) };
         if ids.len() > 1 {
-            let named: HashSet<i64> =
-                first(self.connection, Table::Names, &format!("name : ({expression})"), self.range, RANKED)?
-                    .into_iter()
-                    .collect();
+            let named: HashSet<i64> = first(
+                self.connection,
+                Table::Names,
+                &format!("name : ({expression})"),
+                self.range,
+                Order::NewestFirst,
+                RANKED,
+            )?
+            .into_iter()
+            .collect();
             ids.sort_by_key(|id| !named.contains(id));
         }
         Ok(Tier::List(ids))
@@ -375,6 +386,10 @@ impl Search<'_> {
     /// The word or any known word that it is a part of; `None` if there is none.
     fn widen(&self, word: &QueryWord, limit: usize) -> Result<Option<String>, StoreError> {
         if !word.in_vocabulary {
+            return Ok(None);
+        }
+        // A word that is everywhere does not need help.
+        if self.frequency(Table::Texts, &word.expression)? > RANKED {
             return Ok(None);
         }
         let longer = vocabulary::containing(self.connection, &word.text, limit)?;
@@ -409,18 +424,30 @@ fn rank(
     Ok(ranked)
 }
 
-/// The newest matches of an expression.
+/// In which order the index is read.
+#[derive(Clone, Copy)]
+enum Order {
+    NewestFirst,
+    OldestFirst,
+}
+
+/// The first matches of an expression.
 fn first(
     connection: &Connection,
     table: Table,
     expression: &str,
     range: IdRange,
+    order: Order,
     limit: usize,
 ) -> Result<Vec<i64>, StoreError> {
     let name = table.name();
+    let order = match order {
+        Order::NewestFirst => "DESC",
+        Order::OldestFirst => "ASC",
+    };
     let ids = connection
         .prepare_cached(&format!(
-            "SELECT rowid FROM {name} WHERE {name} MATCH ?1 AND rowid BETWEEN ?2 AND ?3 ORDER BY rowid DESC LIMIT ?4"
+            "SELECT rowid FROM {name} WHERE {name} MATCH ?1 AND rowid BETWEEN ?2 AND ?3 ORDER BY rowid {order} LIMIT ?4"
         ))?
         .query_map(params![expression, range.first, range.last, rows::bound(limit)], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
@@ -533,6 +560,7 @@ impl Tier {
                     *table,
                     expression,
                     IdRange { first: range.first, last },
+                    Order::NewestFirst,
                     room.saturating_add(without.len()),
                 )?;
                 ids.retain(|id| !without.contains(id));
