@@ -66,6 +66,8 @@ pub use profile::Structured;
 pub use prompt::{ArgumentDefinition, Messages, Prompt, PromptDefinition, prompt};
 pub use resource::{Reading, Resource, ResourceDefinition, resource};
 pub use schema::{JsonObject, NoArguments};
+#[cfg(feature = "oauth")]
+pub use serve::Issuer;
 pub use serve::ServeError;
 #[cfg(feature = "http")]
 pub use serve::{BoundHttp, Http};

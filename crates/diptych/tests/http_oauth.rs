@@ -12,6 +12,8 @@ use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
 use axum::Json;
 use axum::extract::State;
 use axum::routing::get;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use diptych::resilience::Policy;
 use diptych::{Cx, Http, Issuer, NoArguments, Server, Stop, Text, Toolset, tool};
 use http_support::{Probe, legacy_call, stateless_call};
@@ -194,7 +196,7 @@ async fn tokens_that_are_not_good_are_refused() {
     for (id, secret) in [("shared", "c2VjcmV0"), ("one", public["x"].as_str().unwrap())] {
         let mut header = Header::new(Algorithm::HS256);
         header.kid = Some(id.to_owned());
-        let secret = EncodingKey::from_urlsafe_base64_secret(secret).unwrap();
+        let secret = EncodingKey::from_secret(&URL_SAFE_NO_PAD.decode(secret).unwrap());
         let token = jsonwebtoken::encode(&header, &published.claims(), &secret).unwrap();
         assert_eq!(status(&probe, &token).await, 401, "signed with {id}");
     }

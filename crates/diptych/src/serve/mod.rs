@@ -5,6 +5,8 @@ mod http;
 mod signal;
 mod stdio;
 
+#[cfg(feature = "oauth")]
+pub use self::http::Issuer;
 #[cfg(feature = "http")]
 pub use self::http::{BoundHttp, Http};
 pub(crate) use signal::terminated;

@@ -3,14 +3,21 @@
 //! A token is never logged, never echoed and not kept: only its digest is, and digests are compared in
 //! constant time.
 
+use std::time::Duration;
+
 use http::{HeaderMap, header};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
+
+#[cfg(feature = "oauth")]
+use super::issuer::Verifier;
 
 /// Who may call.
 #[derive(Default)]
 pub(super) struct Bearers {
     tokens: Vec<([u8; 32], String)>,
+    #[cfg(feature = "oauth")]
+    pub(super) issuer: Option<Verifier>,
 }
 
 /// Why a request is not let in.
@@ -20,6 +27,12 @@ pub(super) enum Denied {
     Missing,
     /// It carries one that is not good, or no longer.
     Invalid,
+    /// It carries a good one that does not reach far enough.
+    #[cfg_attr(not(feature = "oauth"), allow(dead_code))]
+    Scope,
+    /// Whether it is good cannot be said now.
+    #[cfg_attr(not(feature = "oauth"), allow(dead_code))]
+    Unavailable(Duration),
 }
 
 impl Bearers {
@@ -29,12 +42,24 @@ impl Bearers {
 
     /// Whether a request has to say who it comes from.
     pub(super) fn are_asked_for(&self) -> bool {
+        #[cfg(feature = "oauth")]
+        if self.issuer.is_some() {
+            return true;
+        }
         !self.tokens.is_empty()
     }
 
     /// The subject that a request comes from.
-    pub(super) fn subject(&self, headers: &HeaderMap) -> Result<String, Denied> {
+    pub(super) async fn subject(&self, headers: &HeaderMap) -> Result<String, Denied> {
         let token = presented(headers)?;
+        #[cfg(feature = "oauth")]
+        if let (Err(_), Some(issuer)) = (self.known(token), &self.issuer) {
+            return issuer.subject(token).await;
+        }
+        self.known(token)
+    }
+
+    fn known(&self, token: &str) -> Result<String, Denied> {
         let digest = digest(token);
         // All of them, found or not: how long it takes says nothing about which is near.
         let mut found = None;
@@ -77,7 +102,8 @@ mod tests {
         let subject = |value: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(header::AUTHORIZATION, value.parse().unwrap());
-            bearers.subject(&headers)
+            let token = presented(&headers)?;
+            bearers.known(token)
         };
         assert_eq!(subject("Bearer first-token"), Ok("ada".to_owned()));
         assert_eq!(subject("bearer  second-token"), Ok("grace".to_owned()));
@@ -85,6 +111,6 @@ mod tests {
             assert_eq!(subject(wrong), Err(Denied::Invalid), "{wrong}");
         }
         assert_eq!(subject("Basic first-token"), Err(Denied::Missing));
-        assert_eq!(bearers.subject(&HeaderMap::new()), Err(Denied::Missing));
+        assert_eq!(presented(&HeaderMap::new()), Err(Denied::Missing));
     }
 }

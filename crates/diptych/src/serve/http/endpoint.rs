@@ -20,9 +20,11 @@ use tokio_util::task::TaskTracker;
 
 use super::bearer::{Bearers, Denied};
 use super::gate::Gate;
+#[cfg(feature = "oauth")]
+use super::issuer::WELL_KNOWN;
 use super::message;
 use super::rate::{Buckets, Who};
-use super::reply::{self, INVALID_REQUEST, Refusal, SHUTDOWN};
+use super::reply::{self, INTERNAL, INVALID_REQUEST, Refusal, SHUTDOWN};
 use super::sessions::Sessions;
 use crate::protocol::connection::Subject;
 use crate::protocol::handler::Handler;
@@ -39,18 +41,24 @@ pub(super) struct Endpoint {
     pub(super) bearers: Bearers,
     pub(super) buckets: Option<Buckets>,
     pub(super) body_limit: usize,
+    pub(super) path: String,
     /// Holds a token for every answer that is still being written.
     pub(super) answering: TaskTracker,
 }
 
 /// All that is served.
-pub(super) fn router(endpoint: Arc<Endpoint>, path: &str) -> Router {
-    Router::new()
-        .route(path, any(answer))
+pub(super) fn router(endpoint: Arc<Endpoint>) -> Router {
+    let mut router = Router::new()
+        .route(&endpoint.path, any(answer))
         .route("/healthz", get(health))
-        .route("/metrics", get(metrics))
-        .layer(middleware::from_fn_with_state(Arc::clone(&endpoint), enter))
-        .with_state(endpoint)
+        .route("/metrics", get(metrics));
+    #[cfg(feature = "oauth")]
+    if endpoint.bearers.issuer.is_some() {
+        // At the root as well, for clients that look there first.
+        let beside = format!("{WELL_KNOWN}{}", endpoint.path);
+        router = router.route(WELL_KNOWN, get(metadata)).route(&beside, get(metadata));
+    }
+    router.layer(middleware::from_fn_with_state(Arc::clone(&endpoint), enter)).with_state(endpoint)
 }
 
 async fn enter(State(endpoint): State<Arc<Endpoint>>, request: Request, next: Next) -> Response<Body> {
@@ -73,6 +81,16 @@ async fn metrics(State(endpoint): State<Arc<Endpoint>>) -> Response<Body> {
     (kind, endpoint.server.metrics().prometheus()).into_response()
 }
 
+#[cfg(feature = "oauth")]
+async fn metadata(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap) -> Response<Body> {
+    let metadata = endpoint
+        .bearers
+        .issuer
+        .as_ref()
+        .map(|issuer| issuer.metadata(&headers, &endpoint.path, endpoint.server.name()));
+    axum::Json(metadata).into_response()
+}
+
 async fn answer(
     State(endpoint): State<Arc<Endpoint>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
@@ -84,7 +102,7 @@ async fn answer(
 impl Endpoint {
     async fn answer(&self, peer: SocketAddr, request: Request) -> Result<Response<Body>, Box<Refusal>> {
         let (mut parts, body) = request.into_parts();
-        let subject = self.admit(peer, &parts.headers)?;
+        let subject = self.admit(peer, &parts.headers).await?;
         // Nobody further in has any use for it.
         parts.headers.remove(header::AUTHORIZATION);
         let session = session(&parts.headers);
@@ -122,10 +140,10 @@ impl Endpoint {
     }
 
     /// Whom the request comes from, if it may come at all.
-    fn admit(&self, peer: SocketAddr, headers: &HeaderMap) -> Result<Option<String>, Box<Refusal>> {
+    async fn admit(&self, peer: SocketAddr, headers: &HeaderMap) -> Result<Option<String>, Box<Refusal>> {
         let mut who = Who::Peer(peer.ip());
         let subject = if self.bearers.are_asked_for() {
-            match self.bearers.subject(headers) {
+            match self.bearers.subject(headers).await {
                 Ok(subject) => {
                     who = Who::Subject(subject.clone());
                     Ok(Some(subject))
@@ -140,18 +158,45 @@ impl Endpoint {
             return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, INVALID_REQUEST, "Too many requests.")
                 .retry_after(wait));
         }
-        subject.map_err(|denied| self.challenge(&denied))
+        subject.map_err(|denied| self.challenge(&denied, headers))
     }
 
-    fn challenge(&self, denied: &Denied) -> Box<Refusal> {
-        let (problem, error) = match denied {
-            Denied::Missing => ("A bearer token is required.", ""),
-            Denied::Invalid => ("The bearer token is not valid.", ", error=\"invalid_token\""),
+    fn challenge(&self, denied: &Denied, headers: &HeaderMap) -> Box<Refusal> {
+        let (status, problem, error) = match denied {
+            Denied::Missing => (StatusCode::UNAUTHORIZED, "A bearer token is required.", None),
+            Denied::Invalid => {
+                (StatusCode::UNAUTHORIZED, "The bearer token is not valid.", Some("invalid_token"))
+            }
+            Denied::Scope => {
+                let problem = "The bearer token lacks a scope that is required.";
+                (StatusCode::FORBIDDEN, problem, Some("insufficient_scope"))
+            }
+            Denied::Unavailable(wait) => {
+                let problem = "The bearer token cannot be checked now.";
+                return Refusal::new(StatusCode::SERVICE_UNAVAILABLE, INTERNAL, problem).retry_after(*wait);
+            }
         };
-        let realm: String =
-            self.server.name().chars().filter(|c| c.is_ascii_graphic() && !matches!(c, '"' | '\\')).collect();
-        Refusal::new(StatusCode::UNAUTHORIZED, INVALID_REQUEST, problem)
-            .header(header::WWW_AUTHENTICATE, &format!("Bearer realm=\"{realm}\"{error}"))
+        let graphic = |c: &char| c.is_ascii_graphic() && !matches!(c, '"' | '\\');
+        let realm: String = self.server.name().chars().filter(graphic).collect();
+        let mut challenge = format!("Bearer realm=\"{realm}\"");
+        if let Some(error) = error {
+            challenge.push_str(&format!(", error=\"{error}\""));
+        }
+        if let Some(hint) = self.hint(headers) {
+            challenge.push_str(&format!(", {hint}"));
+        }
+        Refusal::new(status, INVALID_REQUEST, problem).header(header::WWW_AUTHENTICATE, &challenge)
+    }
+
+    /// Where to get a token.
+    #[cfg(feature = "oauth")]
+    fn hint(&self, headers: &HeaderMap) -> Option<String> {
+        self.bearers.issuer.as_ref().map(|issuer| issuer.hint(headers, &self.path))
+    }
+
+    #[cfg(not(feature = "oauth"))]
+    fn hint(&self, _headers: &HeaderMap) -> Option<String> {
+        None
     }
 }
 

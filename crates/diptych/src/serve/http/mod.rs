@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! gate      Host and Origin
-//! bearer    who it is
+//! bearer    who it is: by a token we know, or one that an issuer signed (issuer, keys)
 //! rate      how often
 //! message   is it a message at all
 //! endpoint  all of these in order, then rmcp
@@ -11,6 +11,10 @@
 mod bearer;
 mod endpoint;
 mod gate;
+#[cfg(feature = "oauth")]
+mod issuer;
+#[cfg(feature = "oauth")]
+mod keys;
 mod message;
 mod rate;
 mod reply;
@@ -29,6 +33,8 @@ use tokio_util::task::TaskTracker;
 use self::bearer::Bearers;
 use self::endpoint::Endpoint;
 use self::gate::Gate;
+#[cfg(feature = "oauth")]
+pub use self::issuer::Issuer;
 use self::rate::{Buckets, Rate};
 use self::sessions::Sessions;
 use super::ServeError;
@@ -57,6 +63,8 @@ pub struct Http {
     hosts: Vec<String>,
     origins: Vec<String>,
     tokens: Vec<(String, String)>,
+    #[cfg(feature = "oauth")]
+    issuer: Option<Issuer>,
     rate: Option<Rate>,
     body_limit: usize,
     drain: Duration,
@@ -76,6 +84,8 @@ impl Http {
             hosts: Vec::new(),
             origins: Vec::new(),
             tokens: Vec::new(),
+            #[cfg(feature = "oauth")]
+            issuer: None,
             rate: None,
             body_limit: 4 << 20,
             drain: Duration::from_secs(10),
@@ -101,6 +111,15 @@ impl Http {
     /// several times.
     pub fn bearer_token(mut self, token: impl Into<String>, subject: impl Into<String>) -> Self {
         self.tokens.push((token.into(), subject.into()));
+        self
+    }
+
+    /// Lets in whoever presents an access token of this issuer, as the token's subject, and nobody without a
+    /// token. There is one issuer, so that one subject is one caller; tokens of [`Http::bearer_token`] are good
+    /// beside it, with subjects that are yours to keep apart.
+    #[cfg(feature = "oauth")]
+    pub fn issuer(mut self, issuer: Issuer) -> Self {
+        self.issuer = Some(issuer);
         self
     }
 
@@ -158,6 +177,11 @@ impl Http {
                 )));
             }
             bearers.add_token(token, subject.clone());
+        }
+        #[cfg(feature = "oauth")]
+        if let Some(issuer) = &self.issuer {
+            let verifier = issuer::Verifier::new(issuer.clone()).map_err(ServeError::Settings)?;
+            bearers.issuer = Some(verifier);
         }
         Ok(bearers)
     }
@@ -236,9 +260,10 @@ impl Server {
             bearers,
             buckets: http.rate.map(Buckets::new),
             body_limit: http.body_limit,
+            path: http.path,
             answering: TaskTracker::new(),
         });
-        Ok(BoundHttp { endpoint, listener, address, closing, path: http.path, drain: http.drain })
+        Ok(BoundHttp { endpoint, listener, address, closing, drain: http.drain })
     }
 }
 
@@ -248,7 +273,6 @@ pub struct BoundHttp {
     listener: TcpListener,
     address: SocketAddr,
     closing: CancellationToken,
-    path: String,
     drain: Duration,
 }
 
@@ -260,7 +284,7 @@ impl BoundHttp {
 
     /// The URL of the endpoint, for clients on this machine.
     pub fn url(&self) -> String {
-        format!("http://{}{}", self.address, self.path)
+        format!("http://{}{}", self.address, self.endpoint.path)
     }
 
     /// Serves until `shutdown` completes or the server is told to [stop](Server::stop), which stops the
@@ -270,19 +294,19 @@ impl BoundHttp {
     /// # Errors
     /// When the listener breaks.
     pub async fn serve(self, shutdown: impl Future<Output = ()> + Send) -> Result<(), ServeError> {
-        let BoundHttp { endpoint, listener, address, closing, path, drain } = self;
+        let BoundHttp { endpoint, listener, address, closing, drain } = self;
         let listener = listener.tap_io(|connection| {
             // Nagle's algorithm and delayed acknowledgements together cost 40 ms for each event of a stream.
             if let Err(error) = connection.set_nodelay(true) {
                 tracing::debug!(%error, "TCP_NODELAY could not be set");
             }
         });
-        let router = endpoint::router(Arc::clone(&endpoint), &path);
+        let router = endpoint::router(Arc::clone(&endpoint));
         let serving = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>())
             .with_graceful_shutdown(closing.clone().cancelled_owned())
             .into_future();
         let mut serving = tokio::spawn(serving);
-        tracing::info!(%address, path, "listening");
+        tracing::info!(%address, path = endpoint.path, "listening");
         let server = &endpoint.server;
         tokio::select! {
             () = shutdown => {}
