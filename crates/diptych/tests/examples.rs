@@ -1,5 +1,7 @@
 //! The examples: as processes over standard input and output, and the conformance fixtures in this process.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 #[path = "../examples/bench.rs"]
 #[allow(dead_code, reason = "its main function")]
 mod bench;
