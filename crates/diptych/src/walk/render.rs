@@ -61,7 +61,9 @@ impl Rendering {
             let fitting = keep.saturating_mul(self.budget) / size;
             keep = fitting.clamp(1, keep - 1);
             let next_cursor = run::guard(|| panels.cut(keep))?;
-            let total = more.map_or(total, |more| more.total);
+            // An answer on a later page knows how many records there are in all.
+            let known = run::guard(|| panels.more())?.or(more);
+            let total = known.map_or(total, |more| more.total);
             more = Some(More { total, next_cursor });
         }
     }
