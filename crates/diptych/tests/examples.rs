@@ -375,7 +375,7 @@ async fn conformance_forms_are_as_the_suite_reads_them() {
 }
 
 #[tokio::test]
-async fn conformance_tells_how_far_it_is_and_what_has_changed() {
+async fn conformance_logs_and_says_what_has_changed() {
     let server = conformance::server().unwrap();
     let client = connect(&server, Protocol::V2025_11_25).await;
     let next =
