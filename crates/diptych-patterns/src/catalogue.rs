@@ -6,6 +6,8 @@ use std::time::SystemTime;
 
 use diptych_search::{Correction, Index, NEAR_FLOOR, Synonyms, near};
 use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::documents::{FIELDS, document};
 use crate::manifest::Manifest;
@@ -14,7 +16,8 @@ use crate::pattern::{Difficulty, Pattern};
 use crate::problem::Problem;
 
 /// Where a catalogue's patterns come from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Provenance {
     /// The catalogue's name; never a path.
     pub source: String,
@@ -78,6 +81,7 @@ pub struct Catalogue {
     categories: Vec<Count<String>>,
     difficulties: Vec<Count<Difficulty>>,
     tags: Vec<String>,
+    queries: Vec<String>,
     problems: Vec<Problem>,
     index: Index,
 }
@@ -140,6 +144,12 @@ impl Catalogue {
         &self.tags
     }
 
+    /// Queries to begin with: the catalogue's own, else the names of its first categories.
+    #[must_use]
+    pub fn queries(&self) -> &[String] {
+        &self.queries
+    }
+
     /// What was wrong with its files.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
@@ -158,10 +168,17 @@ impl Catalogue {
         self.by_id.get(id.trim()).map(|at| &self.patterns[*at])
     }
 
-    /// Whether there is such a category.
+    /// The category of that name, whatever its case and the marks between its words.
     #[must_use]
-    pub fn has_category(&self, category: &str) -> bool {
-        self.categories.iter().any(|count| count.of == category)
+    pub fn category(&self, name: &str) -> Option<&str> {
+        let fold = |text: &str| {
+            text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>()
+        };
+        let names = || self.categories.iter().map(|count| count.of.as_str());
+        names().find(|known| *known == name.trim()).or_else(|| {
+            let wanted = fold(name);
+            names().find(|known| !wanted.is_empty() && fold(known) == wanted)
+        })
     }
 
     /// Up to five ids that look like one that does not exist; none when none is alike.
@@ -169,6 +186,13 @@ impl Catalogue {
     pub fn near_ids(&self, id: &str) -> Vec<&str> {
         let ids = self.patterns.iter().map(|pattern| pattern.id.as_str());
         near(id, ids, NEAR_FLOOR).into_iter().take(5).map(|near| near.id).collect()
+    }
+
+    /// Up to three patterns whose ids are least unlike the text, however unlike they are.
+    #[must_use]
+    pub fn least_unlike(&self, text: &str) -> Vec<&Arc<Pattern>> {
+        let ids = self.patterns.iter().map(|pattern| pattern.id.as_str());
+        near(text, ids, 0.0).into_iter().take(3).filter_map(|near| self.get(near.id)).collect()
     }
 
     /// All patterns that match, best first.
@@ -231,6 +255,10 @@ impl Catalogue {
         let mut tags: Vec<String> = patterns.iter().flat_map(|pattern| pattern.tags.clone()).collect();
         tags.sort_unstable();
         tags.dedup();
+        let declared = parts.iter().rev().map(|part| &part.manifest.queries).find(|given| !given.is_empty());
+        let queries = declared.cloned().unwrap_or_else(|| {
+            categories.iter().take(4).map(|count| count.of.replace(['-', '_'], " ")).collect()
+        });
         Self {
             title: title(parts),
             provenance: provenance(parts),
@@ -240,6 +268,7 @@ impl Catalogue {
             index: index(parts, &patterns),
             categories,
             tags,
+            queries,
             patterns,
         }
     }

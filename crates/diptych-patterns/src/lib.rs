@@ -2,7 +2,7 @@
 //!
 //! A [`Library`] hands out the [`Catalogue`] as it is now: the embedded one, or folders of Markdown files
 //! that are watched. A catalogue finds patterns by question ([`Catalogue::find`]) and by id
-//! ([`Catalogue::get`]).
+//! ([`Catalogue::get`]). [`toolset`] puts a library to use: two tools, two resources and two prompts.
 //!
 //! ```
 //! use diptych_patterns::Library;
@@ -25,6 +25,7 @@ mod pattern;
 mod problem;
 mod template;
 mod text;
+mod tools;
 mod watch;
 
 pub use catalogue::{Catalogue, Count, Found, Match, Provenance};
@@ -35,3 +36,4 @@ pub use parse::{Parsed, parse};
 pub use pattern::{Difficulty, Example, Pattern, SUMMARY_LIMIT, Section, SectionKind, UnknownDifficulty};
 pub use problem::{Problem, Severity};
 pub use template::new_pattern;
+pub use tools::{announce, toolset};

@@ -120,6 +120,13 @@ impl Library {
         Arc::clone(&self.state().current.borrow())
     }
 
+    /// Whether the catalogue can change: a folder is among the sources, and it is watched.
+    #[must_use]
+    pub fn can_change(&self) -> bool {
+        let has_folder = self.0.sources.iter().any(|source| matches!(source, Source::Folder(_)));
+        has_folder && self.0.options.watch != Watch::Off
+    }
+
     /// Hears of every change; the receiver always has the newest catalogue.
     #[must_use]
     pub fn subscribe(&self) -> watch::Receiver<Arc<Catalogue>> {
@@ -136,9 +143,7 @@ impl Library {
             let catalogue = catalogue_of(&shelves);
             report(&[], catalogue.problems());
             let current = watch::Sender::new(Arc::new(catalogue));
-            let has_folder = shelves.iter().any(|shelf| matches!(shelf, Shelf::Folder(_)));
-            let watching = (has_folder && self.0.options.watch != Watch::Off)
-                .then(|| start(shelves, self.0.options.watch, current.clone()));
+            let watching = self.can_change().then(|| start(shelves, self.0.options.watch, current.clone()));
             State { current, _watching: watching }
         })
     }

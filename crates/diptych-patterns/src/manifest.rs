@@ -23,6 +23,8 @@ pub(crate) struct Manifest {
     pub(crate) date: Option<Timestamp>,
     /// The order in which categories are offered; those not named follow by name.
     pub(crate) categories: Vec<String>,
+    /// Queries to begin with, for those who have none.
+    pub(crate) queries: Vec<String>,
     /// Words that mean the same: each finds the others.
     pub(crate) synonyms: Vec<Vec<String>>,
     /// Words that find others, but are not found by them.
@@ -36,6 +38,7 @@ struct Raw {
     version: Option<String>,
     date: Option<String>,
     categories: Option<Vec<String>>,
+    queries: Option<Vec<String>>,
     synonyms: Option<Vec<Vec<String>>>,
     rewrites: Option<BTreeMap<String, Vec<String>>>,
 }
@@ -59,6 +62,7 @@ impl Manifest {
             version: raw.version.and_then(name),
             date,
             categories: raw.categories.unwrap_or_default(),
+            queries: raw.queries.unwrap_or_default().into_iter().filter_map(name).collect(),
             synonyms: raw.synonyms.unwrap_or_default(),
             rewrites: raw.rewrites.unwrap_or_default(),
         })

@@ -3,11 +3,16 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// The most characters a summary may have; the contract's number.
 pub const SUMMARY_LIMIT: usize = 200;
 
 /// How much someone should know already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
 pub enum Difficulty {
     /// For a first week with the subject.
     Beginner,
@@ -57,7 +62,9 @@ impl FromStr for Difficulty {
 }
 
 /// What a section of a pattern is for, told from its heading.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
 pub enum SectionKind {
     /// What the pattern is: the text before the first heading, a guideline, a problem.
     Description,
@@ -78,6 +85,7 @@ pub enum SectionKind {
     /// Where to read on.
     Related,
     /// Any other heading.
+    #[serde(rename = "section")]
     Other,
 }
 
@@ -101,24 +109,28 @@ impl SectionKind {
 }
 
 /// A part of a pattern's text, as written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Section {
     /// The heading, or `Description` for the text before the first one.
     pub title: String,
     /// Markdown below the heading, without the heading itself.
     pub content: String,
     /// What it is for.
+    #[serde(rename = "type")]
     pub kind: SectionKind,
 }
 
 /// Code to start from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Example {
     /// The code, without its fence.
     pub code: String,
     /// The language of its fence, such as `typescript`; `text` when the fence has none.
     pub language: String,
     /// One line about it, when the file has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
 
