@@ -100,21 +100,27 @@ def panels_agree(checks: Checks, what: str, shape: str, result: Any) -> None:
 def main(script: Callable[[Target, Checks], Awaitable[None]]) -> None:
     """Reads the arguments, runs the script, and ends with 1 when a check failed."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--protocol", required=True)
+    parser.add_argument("--protocols", nargs="+", required=True)
     parser.add_argument("--url")
     parser.add_argument("--stdio", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
     if bool(arguments.url) == bool(arguments.stdio):
         parser.error("give either --url URL or --stdio COMMAND [ARGUMENT…]")
-    target = Target(arguments.protocol, arguments.stdio, arguments.url)
-    checks = Checks(f"{arguments.protocol} {'http' if arguments.url else 'stdio'}")
+    failed = 0
+    for protocol in arguments.protocols:
+        target = Target(protocol, arguments.stdio, arguments.url)
+        checks = Checks(f"{protocol} {'http' if arguments.url else 'stdio'}")
+        run(script, target, checks)
+        failed += checks.failed
+    sys.exit(1 if failed else 0)
 
-    async def run() -> None:
-        with anyio.fail_after(240):
+
+def run(script: Callable[[Target, Checks], Awaitable[None]], target: Target, checks: Checks) -> None:
+    async def within_limit() -> None:
+        with anyio.fail_after(120):
             await script(target, checks)
 
     try:
-        anyio.run(run)
+        anyio.run(within_limit)
     except BaseException:  # the client raises groups of exceptions; each of them is a failed check
         checks.check("the script runs to its end", False, traceback.format_exc())
-    sys.exit(1 if checks.failed else 0)
