@@ -1,0 +1,80 @@
+//! The server that a command talks to: our own in this process, or someone else's.
+
+use diptych::client::{Client, ClientError, Dial, Protocol};
+
+use crate::exit::{Exit, Failure, Outcome};
+use crate::settings::{SERVER, SERVER_TOKEN, Settings};
+use crate::toolsets;
+
+/// Whom to call.
+pub(crate) struct Target {
+    dial: Dial,
+    /// Whose server it is, for people: empty when it is our own.
+    pub(crate) other: Option<String>,
+}
+
+/// Finds out whom to call. Nothing is connected yet.
+pub(crate) fn target(settings: &Settings) -> Outcome<Target> {
+    let Some(server) = settings.text(&SERVER) else {
+        let server = toolsets::own_server(settings)?;
+        return Ok(Target { dial: Client::in_process(&server), other: None });
+    };
+    let dial = if server.starts_with("http://") || server.starts_with("https://") {
+        let dial = Client::url(server);
+        match settings.text(&SERVER_TOKEN) {
+            Some(token) => dial.token(token),
+            None => dial,
+        }
+    } else {
+        let mut words = shlex::split(server).unwrap_or_default().into_iter();
+        let Some(program) = words.next() else {
+            return Err(Failure::usage(format!(
+                "{} is not a URL and not a command.",
+                settings.named(&SERVER)
+            ))
+            .hint("Write a URL such as http://127.0.0.1:8080/mcp, or a command in quotes."));
+        };
+        Client::command(program, words)
+    };
+    Ok(Target { dial: dial.protocol(Protocol::Newest), other: Some(server.to_owned()) })
+}
+
+impl Target {
+    /// Changes how to call.
+    pub(crate) fn with(mut self, change: impl FnOnce(Dial) -> Dial) -> Self {
+        self.dial = change(self.dial);
+        self
+    }
+
+    /// Connects.
+    pub(crate) async fn connect(self) -> Outcome<Client> {
+        self.dial.named("diptych").connect().await.map_err(|error| match &self.other {
+            Some(server) => Failure::new(Exit::Connection, format!("The server `{server}` does not answer: {}.", reason(&error)))
+                .hint("A URL needs the path of the endpoint, often /mcp; a command must speak MCP on its standard input and output."),
+            None => failed(&error),
+        })
+    }
+}
+
+/// What went wrong between us and a server.
+pub(crate) fn failed(error: &ClientError) -> Failure {
+    match error {
+        ClientError::Protocol { code, message, .. } => {
+            let exit = if *code == -32602 { Exit::Usage } else { Exit::Failed };
+            Failure::new(exit, sentence(&crate::output::tame(message)))
+        }
+        other => Failure::new(Exit::Connection, sentence(&other.to_string())),
+    }
+}
+
+fn reason(error: &ClientError) -> String {
+    let text = match error {
+        ClientError::Connection(reason) => reason.clone(),
+        other => other.to_string(),
+    };
+    crate::output::tame(text.trim_end_matches('.'))
+}
+
+fn sentence(text: &str) -> String {
+    if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
+}

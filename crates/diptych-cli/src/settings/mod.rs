@@ -1,0 +1,278 @@
+//! Every setting, defined once.
+//!
+//! The table below is the only place that knows them: the flags, the names of the environment variables, the
+//! keys of `diptych.toml`, what `diptych config` shows and the documentation all follow from it.
+
+mod resolve;
+mod value;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction};
+
+pub(crate) use resolve::{Origin, Settings};
+pub(crate) use value::Value;
+
+use crate::toolsets;
+
+/// A setting.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    /// The name of its flag, and its key in the configuration file.
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    /// What holds when nobody says anything. Empty: nothing does.
+    pub(crate) default: &'static str,
+    pub(crate) scope: Scope,
+    pub(crate) help: &'static str,
+}
+
+/// What a setting's value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Switch,
+    Text,
+    /// Text that is never shown.
+    Secret,
+    Choice(&'static [&'static str]),
+    Count {
+        least: u64,
+    },
+    /// An address to listen on.
+    Address,
+    List,
+    Choices(&'static [&'static str]),
+    Folders,
+}
+
+/// Which commands a setting is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// All of them.
+    Everything,
+    /// Those that make a server, be it to serve it or to call it.
+    Server,
+    /// Serving over HTTP.
+    Http,
+    /// Calling someone else's server.
+    Remote,
+}
+
+pub(crate) const TOOLSETS: Setting = Setting {
+    name: "toolsets",
+    kind: Kind::Choices(&toolsets::NAMES),
+    default: toolsets::ALL,
+    scope: Scope::Server,
+    help: "The toolsets to serve",
+};
+pub(crate) const READ_ONLY: Setting = Setting {
+    name: "read-only",
+    kind: Kind::Switch,
+    default: "false",
+    scope: Scope::Server,
+    help: "Leave out every tool that changes something",
+};
+pub(crate) const PATTERNS: Setting = Setting {
+    name: "patterns",
+    kind: Kind::Folders,
+    default: "embedded",
+    scope: Scope::Server,
+    help: "A folder of patterns to serve, or `embedded` for the catalogue in the binary; can be given several times, later ones win",
+};
+pub(crate) const STRUCTURED: Setting = Setting {
+    name: "structured",
+    kind: Kind::Choice(&["auto", "always", "never"]),
+    default: "auto",
+    scope: Scope::Server,
+    help: "Whether results carry the structured panel: as the client takes it best, always, or never",
+};
+pub(crate) const BUDGET: Setting = Setting {
+    name: "budget",
+    kind: Kind::Count { least: 100 },
+    default: "25000",
+    scope: Scope::Server,
+    help: "How many tokens an answer may take",
+};
+pub(crate) const TIME_LIMIT: Setting = Setting {
+    name: "time-limit",
+    kind: Kind::Count { least: 1 },
+    default: "60",
+    scope: Scope::Server,
+    help: "How many seconds a tool may run",
+};
+pub(crate) const HTTP: Setting = Setting {
+    name: "http",
+    kind: Kind::Address,
+    default: "",
+    scope: Scope::Http,
+    help: "Serve Streamable HTTP at this address as well, such as 127.0.0.1:8080",
+};
+pub(crate) const HTTP_TOKEN: Setting = Setting {
+    name: "http-token",
+    kind: Kind::Secret,
+    default: "",
+    scope: Scope::Http,
+    help: "The bearer token that HTTP clients must present; other users of this machine can see flags, so prefer the variable",
+};
+pub(crate) const HTTP_OPEN: Setting = Setting {
+    name: "http-open",
+    kind: Kind::Switch,
+    default: "false",
+    scope: Scope::Http,
+    help: "Serve other machines without a token",
+};
+pub(crate) const HTTP_HOSTS: Setting = Setting {
+    name: "http-hosts",
+    kind: Kind::List,
+    default: "",
+    scope: Scope::Http,
+    help: "Further names under which clients reach the HTTP server",
+};
+pub(crate) const HTTP_ORIGINS: Setting = Setting {
+    name: "http-origins",
+    kind: Kind::List,
+    default: "",
+    scope: Scope::Http,
+    help: "Web pages of other hosts that may call the HTTP server, such as https://app.example.com",
+};
+pub(crate) const HTTP_RATE: Setting = Setting {
+    name: "http-rate",
+    kind: Kind::Count { least: 1 },
+    default: "",
+    scope: Scope::Http,
+    help: "How many HTTP requests a minute each caller may make",
+};
+pub(crate) const DRAIN: Setting = Setting {
+    name: "drain",
+    kind: Kind::Count { least: 0 },
+    default: "10",
+    scope: Scope::Http,
+    help: "How many seconds the calls in flight have to finish when the server is told to end",
+};
+pub(crate) const SERVER: Setting = Setting {
+    name: "server",
+    kind: Kind::Text,
+    default: "",
+    scope: Scope::Remote,
+    help: "Call this server instead: a URL, or a command that speaks MCP on its standard input and output",
+};
+pub(crate) const SERVER_TOKEN: Setting = Setting {
+    name: "server-token",
+    kind: Kind::Secret,
+    default: "",
+    scope: Scope::Remote,
+    help: "The bearer token for a server at a URL",
+};
+pub(crate) const LOG: Setting = Setting {
+    name: "log",
+    kind: Kind::Text,
+    default: "warn",
+    scope: Scope::Everything,
+    help: "What to log on standard error: error, warn, info, debug, trace, or a filter for each module",
+};
+
+/// Every setting, in the order in which people read of them.
+pub(crate) const TABLE: [&Setting; 16] = [
+    &TOOLSETS,
+    &READ_ONLY,
+    &PATTERNS,
+    &STRUCTURED,
+    &BUDGET,
+    &TIME_LIMIT,
+    &HTTP,
+    &HTTP_TOKEN,
+    &HTTP_OPEN,
+    &HTTP_HOSTS,
+    &HTTP_ORIGINS,
+    &HTTP_RATE,
+    &DRAIN,
+    &SERVER,
+    &SERVER_TOKEN,
+    &LOG,
+];
+
+impl Setting {
+    /// The environment variable.
+    pub(crate) fn variable(&self) -> String {
+        format!("DIPTYCH_{}", self.name.replace('-', "_").to_uppercase())
+    }
+
+    /// The name of the value in help texts.
+    pub(crate) fn value_name(&self) -> &'static str {
+        match self.kind {
+            Kind::Switch => "BOOL",
+            Kind::Text | Kind::Secret | Kind::List => "TEXT",
+            Kind::Choice(_) => "CHOICE",
+            Kind::Choices(_) => "NAME",
+            Kind::Count { .. } => "NUMBER",
+            Kind::Address => "ADDRESS",
+            Kind::Folders => "FOLDER",
+        }
+    }
+
+    /// The flag.
+    fn argument(&'static self) -> Arg {
+        let mut help = self.help.to_owned();
+        match self.default {
+            "" | "false" => {}
+            default => help.push_str(&format!(" [default: {default}]")),
+        }
+        let argument = Arg::new(self.name)
+            .long(self.name)
+            .value_name(self.value_name())
+            .help(help)
+            .help_heading(if self.scope == Scope::Http { "HTTP" } else { "Settings" });
+        match self.kind {
+            Kind::Switch => argument
+                .num_args(0..=1)
+                .require_equals(true)
+                .default_missing_value("true")
+                .hide_possible_values(true)
+                .value_parser(PossibleValuesParser::new(["true", "false"])),
+            Kind::Choice(choices) => argument.value_parser(PossibleValuesParser::new(choices)),
+            Kind::Choices(choices) => argument
+                .action(ArgAction::Append)
+                .value_delimiter(',')
+                .value_parser(PossibleValuesParser::new(choices)),
+            Kind::List => argument.action(ArgAction::Append).value_delimiter(','),
+            Kind::Folders => argument.action(ArgAction::Append).value_hint(clap::ValueHint::DirPath),
+            Kind::Text | Kind::Secret => argument,
+            Kind::Count { .. } | Kind::Address => argument.value_parser(move |text: &str| {
+                Value::parse(self.kind, &[text.to_owned()]).map(|_| text.to_owned())
+            }),
+        }
+    }
+}
+
+/// The flags of these scopes, and those that every command takes.
+pub(crate) fn arguments(scopes: &[Scope]) -> Vec<Arg> {
+    let mut arguments: Vec<Arg> = TABLE
+        .into_iter()
+        .filter(|setting| setting.scope == Scope::Everything || scopes.contains(&setting.scope))
+        .map(Setting::argument)
+        .collect();
+    arguments.push(
+        Arg::new(resolve::FILE)
+            .long(resolve::FILE)
+            .value_name("FILE")
+            .value_hint(clap::ValueHint::FilePath)
+            .help("The configuration file [default: diptych.toml in the configuration folder]")
+            .help_heading("Settings"),
+    );
+    arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_defaults_are_valid() {
+        for (position, setting) in TABLE.iter().enumerate() {
+            assert!(TABLE[..position].iter().all(|other| other.name != setting.name), "{}", setting.name);
+            assert_ne!(setting.name, resolve::FILE);
+            let parsed = Value::parse_text(setting.kind, setting.default);
+            assert!(setting.default.is_empty() || parsed.is_ok(), "{}: {parsed:?}", setting.name);
+            assert!(!setting.help.ends_with('.'), "{}", setting.name);
+        }
+    }
+}

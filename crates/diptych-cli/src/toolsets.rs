@@ -1,0 +1,80 @@
+//! The toolsets, and the server that they make.
+
+use std::path::Path;
+use std::time::Duration;
+
+use diptych::{Server, Structured};
+use diptych_patterns::{Library, Options, Source};
+
+use crate::exit::{Failure, Outcome};
+use crate::settings::{BUDGET, PATTERNS, READ_ONLY, STRUCTURED, Settings, TIME_LIMIT, TOOLSETS};
+
+/// The names of the toolsets.
+pub(crate) const NAMES: [&str; 1] = ["patterns"];
+
+/// All of them, as the setting is written.
+pub(crate) const ALL: &str = "patterns";
+
+/// Makes the server that the settings describe. Nothing is opened yet: that happens when a tool first needs it.
+pub(crate) fn server(settings: &Settings) -> Outcome<Server> {
+    let structured = match settings.text(&STRUCTURED) {
+        Some("always") => Structured::Always,
+        Some("never") => Structured::Never,
+        _ => Structured::Auto,
+    };
+    let (server, library) = build(settings, structured)?;
+    if let (Some(library), Ok(_)) = (library, tokio::runtime::Handle::try_current()) {
+        diptych_patterns::announce(&server, &library);
+    }
+    Ok(server)
+}
+
+/// The same server for ourselves: we always read the structured panel.
+pub(crate) fn own_server(settings: &Settings) -> Outcome<Server> {
+    build(settings, Structured::Always).map(|(server, _)| server)
+}
+
+fn build(settings: &Settings, structured: Structured) -> Outcome<(Server, Option<Library>)> {
+    let mut watched = None;
+    let mut builder = Server::builder("diptych", env!("CARGO_PKG_VERSION"))
+        .title("Diptych")
+        .read_only(settings.switch(&READ_ONLY))
+        .structured(structured);
+    if let Some(tokens) = settings.count(&BUDGET) {
+        builder = builder.budget(usize::try_from(tokens).unwrap_or(usize::MAX));
+    }
+    if let Some(seconds) = settings.count(&TIME_LIMIT) {
+        builder = builder.time_limit(Duration::from_secs(seconds));
+    }
+    for name in NAMES.into_iter().filter(|name| settings.list(&TOOLSETS).iter().any(|one| one == name)) {
+        builder = match name {
+            "patterns" => {
+                let library = library(settings)?;
+                watched = Some(library.clone());
+                builder.toolset(diptych_patterns::toolset(library))
+            }
+            _ => builder,
+        };
+    }
+    let server =
+        builder.build().map_err(|error| Failure::failed(format!("The server cannot be made. {error}")))?;
+    Ok((server, watched))
+}
+
+/// Every toolset on its default: what help, completions and documentation are made from.
+pub(crate) fn everything() -> Outcome<Server> {
+    let builder = Server::builder("diptych", env!("CARGO_PKG_VERSION"));
+    let builder = builder.toolset(diptych_patterns::toolset(Library::embedded()));
+    builder.build().map_err(|error| Failure::failed(format!("The server cannot be made. {error}")))
+}
+
+/// The toolset of a tool, whatever the settings are.
+pub(crate) fn toolset_of(tool: &str) -> Option<String> {
+    everything().ok()?.toolset_of(tool)
+}
+
+/// The library of patterns that the settings name.
+pub(crate) fn library(settings: &Settings) -> Outcome<Library> {
+    let sources = settings.list(&PATTERNS).iter().map(|folder| Source::from(Path::new(folder)));
+    Library::open(sources, Options::default()).map_err(|error| Failure::usage(error.to_string()))
+}
