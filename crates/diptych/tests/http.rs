@@ -1,5 +1,6 @@
 //! Streamable HTTP over real sockets: who is let in, what is refused, both lifecycles, and how it ends.
 #![cfg(feature = "http")]
+#![allow(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 mod http_support;
 
@@ -309,6 +310,7 @@ async fn settings_that_make_no_sense_are_refused_with_the_reason() {
         Http::new().bearer_token("ada's naïve token", "ada"),
         Http::new().path("mcp"),
         Http::new().path("/metrics"),
+        Http::new().path("/.well-known/oauth-protected-resource"),
     ] {
         problems.push(server.bind_http(any, http).await.unwrap_err().to_string());
     }
@@ -319,6 +321,7 @@ async fn settings_that_make_no_sense_are_refused_with_the_reason() {
     Cannot serve with these settings: the bearer token of `ada` is empty or has characters that a header cannot carry.
     Cannot serve with these settings: `mcp` cannot be the path of the endpoint.
     Cannot serve with these settings: `/metrics` cannot be the path of the endpoint.
+    Cannot serve with these settings: `/.well-known/oauth-protected-resource` cannot be the path of the endpoint.
     ");
     let taken = server.bind_http(any, Http::new()).await.unwrap();
     let refused = server.bind_http(taken.local_address(), Http::new()).await;

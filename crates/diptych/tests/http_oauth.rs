@@ -1,5 +1,6 @@
 //! Access tokens of an OAuth issuer, with real keys and a real key server on loopback.
 #![cfg(feature = "oauth")]
+#![allow(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 mod http_support;
 

@@ -1,5 +1,6 @@
 //! A served server and the requests that tests send it, down to their headers.
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::needless_pass_by_value, reason = "`json!({})` reads better than a reference to it")]
 
 use std::net::SocketAddr;
 

@@ -48,16 +48,18 @@ pub(super) struct Endpoint {
 
 /// All that is served.
 pub(super) fn router(endpoint: Arc<Endpoint>) -> Router {
-    let mut router = Router::new()
+    let router = Router::new()
         .route(&endpoint.path, any(answer))
         .route("/healthz", get(health))
         .route("/metrics", get(metrics));
     #[cfg(feature = "oauth")]
-    if endpoint.bearers.issuer.is_some() {
+    let router = match endpoint.bearers.issuer {
         // At the root as well, for clients that look there first.
-        let beside = format!("{WELL_KNOWN}{}", endpoint.path);
-        router = router.route(WELL_KNOWN, get(metadata)).route(&beside, get(metadata));
-    }
+        Some(_) => router
+            .route(WELL_KNOWN, get(metadata))
+            .route(&format!("{WELL_KNOWN}{}", endpoint.path), get(metadata)),
+        None => router,
+    };
     router.layer(middleware::from_fn_with_state(Arc::clone(&endpoint), enter)).with_state(endpoint)
 }
 
@@ -100,7 +102,7 @@ async fn answer(
 }
 
 impl Endpoint {
-    async fn answer(&self, peer: SocketAddr, request: Request) -> Result<Response<Body>, Box<Refusal>> {
+    async fn answer(&self, peer: SocketAddr, request: Request) -> Result<Response<Body>, Refusal> {
         let (mut parts, body) = request.into_parts();
         let subject = self.admit(peer, &parts.headers).await?;
         // Nobody further in has any use for it.
@@ -140,7 +142,7 @@ impl Endpoint {
     }
 
     /// Whom the request comes from, if it may come at all.
-    async fn admit(&self, peer: SocketAddr, headers: &HeaderMap) -> Result<Option<String>, Box<Refusal>> {
+    async fn admit(&self, peer: SocketAddr, headers: &HeaderMap) -> Result<Option<String>, Refusal> {
         let mut who = Who::Peer(peer.ip());
         let subject = if self.bearers.are_asked_for() {
             match self.bearers.subject(headers).await {
@@ -161,7 +163,7 @@ impl Endpoint {
         subject.map_err(|denied| self.challenge(&denied, headers))
     }
 
-    fn challenge(&self, denied: &Denied, headers: &HeaderMap) -> Box<Refusal> {
+    fn challenge(&self, denied: &Denied, headers: &HeaderMap) -> Refusal {
         let (status, problem, error) = match denied {
             Denied::Missing => (StatusCode::UNAUTHORIZED, "A bearer token is required.", None),
             Denied::Invalid => {
@@ -204,7 +206,7 @@ fn session(headers: &HeaderMap) -> Option<&str> {
     headers.get(SESSION).and_then(|session| session.to_str().ok())
 }
 
-fn leaving(id: Option<Value>) -> Box<Refusal> {
+fn leaving(id: Option<Value>) -> Refusal {
     Refusal::new(StatusCode::SERVICE_UNAVAILABLE, SHUTDOWN, "The server is shutting down.")
         .retry_after(Duration::from_secs(1))
         .to(id)

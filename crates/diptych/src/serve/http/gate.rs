@@ -61,7 +61,7 @@ impl Gate {
     }
 
     /// Lets a request in, or says why not.
-    pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Box<Refusal>> {
+    pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
         let mut hosts = headers.get_all(header::HOST).iter();
         let named = match (hosts.next(), hosts.next(), uri.authority()) {
             (Some(host), None, _) => host.to_str().ok().and_then(parse_host),
@@ -107,11 +107,12 @@ fn is_loopback(host: &str) -> bool {
 fn parse_host(text: &str) -> Option<(String, Option<u16>)> {
     // An authority may carry a user name; a Host may not.
     let authority: Authority = text.parse().ok().filter(|_| !text.contains('@'))?;
-    let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
-    let port = match authority.port() {
-        Some(port) => Some(port.as_str().parse().ok()?),
-        None => None,
+    // Its own reading of the port lets anything pass that is not a number.
+    let port = match authority.as_str().strip_prefix(authority.host())? {
+        "" => None,
+        port => Some(port.strip_prefix(':')?.parse().ok()?),
     };
+    let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
     (!host.is_empty()).then_some((host, port))
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Message {
 }
 
 /// Reads the body of a request.
-pub(super) async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Message, Box<Refusal>> {
+pub(super) async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Message, Refusal> {
     let kind = headers.get(header::CONTENT_TYPE).map_or(&b""[..], |kind| kind.as_bytes());
     let kind = kind.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
     if !kind.eq_ignore_ascii_case(b"application/json") {
@@ -53,7 +53,7 @@ pub(super) async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Resul
     parse(bytes)
 }
 
-fn too_large(limit: usize) -> Box<Refusal> {
+fn too_large(limit: usize) -> Refusal {
     let problem = format!("The message is larger than the {limit} bytes that are read.");
     Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, TOO_LARGE, problem)
 }
@@ -73,7 +73,7 @@ struct Envelope<'a> {
     error: Option<IgnoredAny>,
 }
 
-fn parse(bytes: Bytes) -> Result<Message, Box<Refusal>> {
+fn parse(bytes: Bytes) -> Result<Message, Refusal> {
     let unreadable = || Refusal::new(StatusCode::BAD_REQUEST, PARSE_ERROR, "The body is not valid JSON.");
     let text = std::str::from_utf8(&bytes).map_err(|_| unreadable())?;
     let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|error| {

@@ -24,9 +24,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::serve::ListenerExt as _;
+use axum::serve::{ListenerExt as _, TapIo};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -188,7 +188,8 @@ impl Http {
 
     fn check_path(&self) -> Result<(), ServeError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.~".contains(c);
-        let reserved = ["/healthz", "/metrics"].contains(&self.path.as_str());
+        let reserved =
+            ["/healthz", "/metrics"].contains(&self.path.as_str()) || self.path.starts_with("/.well-known/");
         if self.path.starts_with('/') && self.path.chars().all(plain) && !reserved {
             return Ok(());
         }
@@ -295,16 +296,11 @@ impl BoundHttp {
     /// When the listener breaks.
     pub async fn serve(self, shutdown: impl Future<Output = ()> + Send) -> Result<(), ServeError> {
         let BoundHttp { endpoint, listener, address, closing, drain } = self;
-        let listener = listener.tap_io(|connection| {
-            // Nagle's algorithm and delayed acknowledgements together cost 40 ms for each event of a stream.
-            if let Err(error) = connection.set_nodelay(true) {
-                tracing::debug!(%error, "TCP_NODELAY could not be set");
-            }
-        });
         let router = endpoint::router(Arc::clone(&endpoint));
-        let serving = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>())
-            .with_graceful_shutdown(closing.clone().cancelled_owned())
-            .into_future();
+        let serving =
+            axum::serve(undelayed(listener), router.into_make_service_with_connect_info::<SocketAddr>())
+                .with_graceful_shutdown(closing.clone().cancelled_owned())
+                .into_future();
         let mut serving = tokio::spawn(serving);
         tracing::info!(%address, path = endpoint.path, "listening");
         let server = &endpoint.server;
@@ -336,10 +332,35 @@ impl std::fmt::Debug for BoundHttp {
     }
 }
 
+/// Nagle's algorithm and delayed acknowledgements together cost 40 ms for each event of a stream.
+fn undelayed(listener: TcpListener) -> TapIo<TcpListener, fn(&mut TcpStream)> {
+    listener.tap_io(|connection| {
+        if let Err(error) = connection.set_nodelay(true) {
+            tracing::debug!(%error, "TCP_NODELAY could not be set");
+        }
+    })
+}
+
 fn broken(ended: Result<std::io::Result<()>, tokio::task::JoinError>) -> Result<(), ServeError> {
     match ended {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => Err(ServeError::Broken(error.to_string())),
         Err(_) => Err(ServeError::Broken("the listener failed".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::serve::Listener as _;
+
+    #[tokio::test]
+    async fn connections_send_without_delay() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap());
+        let (client, (connection, _)) =
+            futures_util::future::join(client, async { undelayed(listener).accept().await }).await;
+        assert!(connection.nodelay().unwrap());
+        drop(client);
     }
 }

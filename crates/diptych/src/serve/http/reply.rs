@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use http::{HeaderValue, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use http_body_util::BodyExt as _;
 use http_body_util::combinators::BoxBody;
 use serde_json::{Value, json};
@@ -20,51 +20,54 @@ pub(super) const NOT_A_MESSAGE: &str =
 
 /// A refusal: a status and a JSON-RPC error that says why. The id is left out where the request was not read.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct Refusal(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
     status: StatusCode,
     code: i32,
     message: String,
     id: Option<Value>,
-    headers: Vec<(header::HeaderName, HeaderValue)>,
+    headers: HeaderMap,
 }
 
 impl Refusal {
-    pub(super) fn new(status: StatusCode, code: i32, message: impl Into<String>) -> Box<Self> {
-        Box::new(Refusal { status, code, message: message.into(), id: None, headers: Vec::new() })
+    pub(super) fn new(status: StatusCode, code: i32, message: impl Into<String>) -> Self {
+        let headers =
+            HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+        Refusal(Box::new(Inner { status, code, message: message.into(), id: None, headers }))
     }
 
     /// Names the request that is refused.
-    pub(super) fn to(mut self: Box<Self>, id: Option<Value>) -> Box<Self> {
-        self.id = id;
+    pub(super) fn to(mut self, id: Option<Value>) -> Self {
+        self.0.id = id;
         self
     }
 
-    pub(super) fn header(mut self: Box<Self>, name: header::HeaderName, value: &str) -> Box<Self> {
+    pub(super) fn header(mut self, name: header::HeaderName, value: &str) -> Self {
         // What is not a header's text is our own mistake, and no reason to fail the refusal.
         if let Ok(value) = HeaderValue::from_str(value) {
-            self.headers.push((name, value));
+            self.0.headers.insert(name, value);
         }
         self
     }
 
     /// Says when to come back: whole seconds, rounded up, as HTTP has it.
-    pub(super) fn retry_after(self: Box<Self>, wait: Duration) -> Box<Self> {
+    pub(super) fn retry_after(self, wait: Duration) -> Self {
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
         self.header(header::RETRY_AFTER, &seconds.max(1).to_string())
     }
 
-    pub(super) fn into_response(self: Box<Self>) -> Response<Body> {
-        let mut message = json!({"jsonrpc": "2.0"});
-        if let Some(id) = self.id {
-            message["id"] = id;
+    pub(super) fn into_response(self) -> Response<Body> {
+        let Inner { status, code, message, id, headers } = *self.0;
+        let mut answer = json!({"jsonrpc": "2.0"});
+        if let Some(id) = id {
+            answer["id"] = id;
         }
-        message["error"] = json!({"code": self.code, "message": self.message});
-        let mut response = Response::new(Body::from(message.to_string()));
-        *response.status_mut() = self.status;
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        for (name, value) in self.headers {
-            response.headers_mut().insert(name, value);
-        }
+        answer["error"] = json!({"code": code, "message": message});
+        let mut response = Response::new(Body::from(answer.to_string()));
+        *response.status_mut() = status;
+        *response.headers_mut() = headers;
         response
     }
 }
