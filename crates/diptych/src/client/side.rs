@@ -83,11 +83,11 @@ impl ClientHandler for ClientSide {
     async fn create_elicitation(
         &self,
         params: ElicitRequestParams,
-        _context: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         let question = match params {
-            ElicitRequestParams::FormElicitationParams { meta, message, requested_schema } => {
-                let secrets = meta.as_ref().and_then(|meta| meta.get(SECRETS)).and_then(Value::as_array);
+            ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
+                let secrets = context.meta.get(SECRETS).and_then(Value::as_array);
                 Question::Form {
                     message,
                     schema: serde_json::to_value(requested_schema).unwrap_or_default(),
