@@ -151,16 +151,6 @@ impl Content {
         self.annotations.get_or_insert_default().last_modified = Some(timestamp.into());
         self
     }
-
-    /// Bytes this block takes on the wire, for the size budget.
-    pub(crate) fn size(&self) -> usize {
-        match &self.body {
-            Body::Text { text } => text.len(),
-            Body::Image { data, .. } | Body::Audio { data, .. } => data.len(),
-            Body::ResourceLink { .. } => 0,
-            Body::Resource { resource } => resource.size(),
-        }
-    }
 }
 
 /// What reading a resource gives: text or bytes under a URI.
@@ -238,11 +228,5 @@ impl Contents {
             self.mime_type = mime_type.map(str::to_owned);
         }
         self
-    }
-
-    fn size(&self) -> usize {
-        match &self.data {
-            Data::Text(data) | Data::Blob(data) => data.len(),
-        }
     }
 }

@@ -446,7 +446,7 @@ impl Field {
 }
 
 /// The schema of a form over these fields.
-fn form_schema(fields: &[Field]) -> Map<String, Value> {
+pub(crate) fn form_schema(fields: &[Field]) -> Map<String, Value> {
     let properties: Map<String, Value> =
         fields.iter().map(|field| (field.name.clone(), field.schema())).collect();
     let required: Vec<&str> =

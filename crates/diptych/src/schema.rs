@@ -148,6 +148,12 @@ fn mend(schema: &mut JsonObject) {
     if schema.get("format").and_then(Value::as_str).is_some_and(is_rust_number) {
         schema.remove("format");
     }
+    // As people write them: what it is, what it is for, then the rest.
+    for keyword in ["description", "type"] {
+        if let Some(value) = schema.shift_remove(keyword) {
+            schema.shift_insert(0, keyword.to_owned(), value);
+        }
+    }
     for (keyword, value) in schema.iter_mut() {
         match (keyword.as_str(), value) {
             ("properties" | "patternProperties" | "$defs" | "dependentSchemas", Value::Object(schemas)) => {

@@ -172,6 +172,29 @@ async fn a_secret_is_only_asked_for_where_it_is_hidden() {
     }
 }
 
+async fn sure(cx: Cx<Flows>, _: NoArguments) -> Result<Text, Stop> {
+    match cx.answer::<bool>("sure") {
+        Some(sure) => Ok(Text::new(sure.to_string())),
+        None => Err(NeedsInput::new("Sure?", "Are you sure?").field(Field::boolean("sure").person_only()))?,
+    }
+}
+
+#[tokio::test]
+async fn a_person_s_answer_is_checked_against_the_form() {
+    let tools = Toolset::new("sure", Flows::default()).with(tool("sure", sure).description("Asks."));
+    let server = Server::builder("sure", "0").toolset(tools).strict().build().unwrap();
+    for protocol in Protocol::TESTED {
+        let dial = Client::in_process(&server)
+            .protocol(protocol)
+            .accepts(json!({"sure": "perhaps"}))
+            .accepts(json!({"sure": "true"}));
+        let script = dial.script();
+        assert_eq!(dial.call("sure", json!({"sure": false})).await.unwrap().text(), "true", "{protocol:?}");
+        let again = "Are you sure?\n\nThe last answer did not fit: sure must be true or false.";
+        assert_eq!(script.asked()[1].message(), again);
+    }
+}
+
 #[tokio::test]
 async fn the_model_and_the_roots_are_asked_on_both_lifecycles() {
     let (server, _) = server();

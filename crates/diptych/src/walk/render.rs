@@ -153,13 +153,11 @@ impl Drawing {
             Ok(()) => json.0,
             Err(_) => usize::MAX,
         };
-        let attached: usize = self.attachments.iter().map(Content::size).sum();
         let mut blocks = self.markdown.len();
         if self.format.has_json() {
             blocks = blocks.saturating_add(pretty_len(&self.value));
         }
-        // Attachments are data, not words: only a budget's worth of words is counted against them.
-        let _ = attached;
+        // Attachments are data, not words: the budget is one of words.
         blocks.max(compact)
     }
 }

@@ -5,12 +5,15 @@
 //! it travels, signed, in `requestState`. Secrets are never in it: they are never asked for that way.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::admit::{self, Shape};
 use crate::call::Heard;
-use crate::needs::NeedsInput;
+use crate::needs::{NeedsInput, form_schema};
+use crate::schema::JsonObject;
 use crate::wire::Reaction;
 
 /// The most times that one call asks.
@@ -53,7 +56,9 @@ pub(crate) struct Pending {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct PendingField {
     name: String,
-    person_only: bool,
+    /// The schema of an answer that only the tool reads: it is not admitted with the arguments, so it is
+    /// checked by itself.
+    person_only: Option<JsonObject>,
 }
 
 impl Pending {
@@ -63,7 +68,10 @@ impl Pending {
             key: ask.key.clone(),
             identity: ask.identity(),
             fields: fields
-                .map(|field| PendingField { name: field.name.clone(), person_only: field.person_only })
+                .map(|field| PendingField {
+                    name: field.name.clone(),
+                    person_only: field.person_only.then(|| form_schema(std::slice::from_ref(field))),
+                })
                 .collect(),
             also: ask.also.iter().map(|(key, _)| key.clone()).collect(),
             flow: ask.visit.as_ref().map(|visit| visit.flow.clone()),
@@ -125,8 +133,12 @@ impl Rounds {
             self.asked.insert(field.name.clone());
             if let Some(value) = content.get(&field.name).filter(|value| !is_blank(value)) {
                 barren = false;
-                let answers = if field.person_only { &mut self.kept } else { &mut self.joined };
-                answers.insert(field.name.clone(), value.clone());
+                match &field.person_only {
+                    None => {
+                        self.joined.insert(field.name.clone(), value.clone());
+                    }
+                    Some(schema) => self.keep(&field.name, value, schema),
+                }
             }
         }
         for (key, value) in answers.also {
@@ -139,6 +151,18 @@ impl Rounds {
         }
         self.barren = barren.then(|| pending.identity.clone());
         None
+    }
+
+    /// Keeps an answer for the tool, or says what is wrong with it.
+    fn keep(&mut self, name: &str, value: &Value, schema: &JsonObject) {
+        let answer = Map::from_iter([(name.to_owned(), value.clone())]);
+        let admitted = Shape::new(Arc::new(schema.clone())).map(|shape| shape.admit(name, answer));
+        match admitted {
+            Ok(Ok(Value::Object(answer))) => self.kept.extend(answer),
+            Ok(Err(violations)) => self.problem = Some(admit::sentences(&violations)),
+            // A form's schema always compiles, and what it admits is an object.
+            _ => {}
+        }
     }
 
     /// Whether asking this again would lead nowhere: it was just accepted without an answer.
