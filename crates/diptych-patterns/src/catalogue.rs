@@ -188,11 +188,15 @@ impl Catalogue {
         near(id, ids, NEAR_FLOOR).into_iter().take(5).map(|near| near.id).collect()
     }
 
-    /// Up to three patterns whose ids are least unlike the text, however unlike they are.
+    /// The three patterns whose ids are least unlike the text, however unlike they are.
     #[must_use]
     pub fn least_unlike(&self, text: &str) -> Vec<&Arc<Pattern>> {
-        let ids = self.patterns.iter().map(|pattern| pattern.id.as_str());
-        near(text, ids, 0.0).into_iter().take(3).filter_map(|near| self.get(near.id)).collect()
+        let text: String = text.to_lowercase().chars().take(100).collect();
+        let likeness = |pattern: &Pattern| strsim::sorensen_dice(&text, &pattern.id);
+        let mut scored: Vec<_> =
+            self.patterns.iter().map(|pattern| (likeness(pattern.as_ref()), pattern)).collect();
+        scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+        scored.into_iter().take(3).map(|(_, pattern)| pattern).collect()
     }
 
     /// All patterns that match, best first.

@@ -111,16 +111,21 @@ fn cut_examples(content: &str) -> Cow<'_, str> {
 /// Where the code of each fence is.
 fn fenced(content: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    let mut open: Option<Range<usize>> = None;
+    let mut open: Option<Vec<Range<usize>>> = None;
     for (event, range) in Parser::new(content).into_offset_iter() {
         match event {
-            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) => open = Some(usize::MAX..0),
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) => open = Some(Vec::new()),
             Event::Text(_) => {
-                if let Some(code) = &mut open {
-                    *code = code.start.min(range.start)..code.end.max(range.end);
+                if let Some(lines) = &mut open {
+                    lines.push(range);
                 }
             }
-            Event::End(TagEnd::CodeBlock) => found.extend(open.take().filter(|code| code.start < code.end)),
+            Event::End(TagEnd::CodeBlock) => {
+                let lines = open.take().unwrap_or_default();
+                if let (Some(first), Some(last)) = (lines.first(), lines.last()) {
+                    found.push(first.start..last.end);
+                }
+            }
             _ => {}
         }
     }
