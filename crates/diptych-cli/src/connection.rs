@@ -1,10 +1,16 @@
 //! The server that a command talks to: our own in this process, or someone else's.
 
+use std::time::Duration;
+
 use diptych::client::{Client, ClientError, Dial, Protocol};
 
 use crate::exit::{Exit, Failure, Outcome};
+use crate::output::tame;
 use crate::settings::{SERVER, SERVER_TOKEN, Settings};
 use crate::toolsets;
+
+/// How long a server may take to say hello. Commands that fetch themselves first are slow.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Whom to call.
 pub(crate) struct Target {
@@ -46,14 +52,29 @@ impl Target {
         self
     }
 
-    /// Connects.
+    /// Connects, or gives up on a server that says nothing.
     pub(crate) async fn connect(self) -> Outcome<Client> {
-        self.dial.named("diptych").connect().await.map_err(|error| match &self.other {
-            Some(server) => Failure::new(Exit::Connection, format!("The server `{server}` does not answer: {}.", reason(&error)))
-                .hint("A URL needs the path of the endpoint, often /mcp; a command must speak MCP on its standard input and output."),
+        let connected = tokio::time::timeout(PATIENCE, self.dial.named("diptych").connect()).await;
+        let connected = connected.unwrap_or_else(|_| {
+            Err(ClientError::Connection(format!("not a word in {} seconds", PATIENCE.as_secs())))
+        });
+        connected.map_err(|error| match &self.other {
+            Some(server) => unreachable(server, &error),
             None => failed(&error),
         })
     }
+}
+
+fn unreachable(server: &str, error: &ClientError) -> Failure {
+    let why = reason(error);
+    let hint = if why == NEEDS_TOKEN {
+        "Give it with `--server-token`, or better in DIPTYCH_SERVER_TOKEN."
+    } else if server.starts_with("http") {
+        "Check the address; it ends with the path of the endpoint, often /mcp."
+    } else {
+        "The command must be there and speak MCP on its standard input and output."
+    };
+    Failure::new(Exit::Connection, format!("The server `{server}` does not answer: {why}.")).hint(hint)
 }
 
 /// What went wrong between us and a server.
@@ -61,18 +82,30 @@ pub(crate) fn failed(error: &ClientError) -> Failure {
     match error {
         ClientError::Protocol { code, message, .. } => {
             let exit = if *code == -32602 { Exit::Usage } else { Exit::Failed };
-            Failure::new(exit, sentence(&crate::output::tame(message)))
+            Failure::new(exit, sentence(&tame(message)))
         }
         other => Failure::new(Exit::Connection, sentence(&other.to_string())),
     }
 }
 
+const NEEDS_TOKEN: &str = "it asks for a token";
+
+/// Why a connection failed, without the innards of the library that made it.
 fn reason(error: &ClientError) -> String {
     let text = match error {
         ClientError::Connection(reason) => reason.clone(),
         other => other.to_string(),
     };
-    crate::output::tame(text.trim_end_matches('.'))
+    let text = text.rsplit("] error: ").next().unwrap_or_default();
+    let text =
+        text.split(", when ").next().unwrap_or_default().split(" (os error").next().unwrap_or_default();
+    if text.contains("Auth required") || text.contains("HTTP 401") {
+        return NEEDS_TOKEN.to_owned();
+    }
+    if text.contains("error sending request") {
+        return "nothing can be reached at that address".to_owned();
+    }
+    tame(text.trim_end_matches('.'))
 }
 
 fn sentence(text: &str) -> String {

@@ -57,7 +57,7 @@ pub(crate) fn complain(failure: &Failure) {
     }
 }
 
-/// Rows in aligned columns.
+/// Rows in aligned columns; at a terminal, no wider than it.
 pub(crate) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
     let mut widths = [0; N];
     for row in rows {
@@ -71,7 +71,12 @@ pub(crate) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
             .iter()
             .zip(widths)
             .map(|(cell, width)| console::pad_str(cell, width, console::Alignment::Left, None));
-        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        let line = cells.collect::<Vec<_>>().join("  ");
+        let line = line.trim_end();
+        match is_terminal().then(|| usize::from(console::Term::stdout().size().1)) {
+            Some(width) => text.push_str(&console::truncate_str(line, width.max(40), "…")),
+            None => text.push_str(line),
+        }
         text.push('\n');
     }
     text

@@ -242,7 +242,7 @@ impl Renderer {
         self.separate();
         for line in wrap(&pieces, self.room()) {
             let line: String = line.iter().map(|(text, style)| self.paint(text, style)).collect();
-            self.write_line(&line);
+            self.write_line(line.trim_end());
         }
         self.gap = true;
     }
@@ -360,6 +360,32 @@ mod tests {
             > quoted\n> words\n>\n> more\n\n- one\n- two\n  1. deep\n  2. deeper\n\n\
             ```ts\nlet a = 1;\n\tb();\n```\n\nSee [the page](https://example.com) and <https://example.org>.\n\n---\n";
         insta::assert_snapshot!(render(markdown, 40, false), @r"
+        Found 2
+
+        id   title
+        ───  ─────
+        a       Ah
+        bcd     Be
+
+        A paragraph that is long enough to be
+        broken into two lines here.
+
+        │ quoted words
+        │
+        │ more
+
+        • one
+        • two
+          1. deep
+          2. deeper
+
+          let a = 1;
+              b();
+
+        See the page <https://example.com> and
+        https://example.org.
+
+        ────────────────────────
         ");
     }
 

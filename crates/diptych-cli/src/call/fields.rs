@@ -63,20 +63,26 @@ impl ToolCommand {
         let mut command = Command::new(name.clone())
             .bin_name(format!("diptych call {name}"))
             .no_binary_name(true)
-            .about(tame(definition["description"].as_str().unwrap_or_default()))
-            .args(own_arguments());
+            .about(tame(definition["description"].as_str().unwrap_or_default()));
         let mut fields: Vec<Field> = Vec::new();
+        let mut taken: HashSet<String> = OWN.map(str::to_owned).into();
         for (name, property) in properties {
             if takes_format && name == Format::ARGUMENT {
                 continue;
             }
-            let flag = flag(name, &fields);
+            let flag = flag(name, |flag| taken.contains(flag));
+            taken.insert(flag.clone());
             let kind = Kind::of(schema, property, 0);
-            command =
-                command.arg(argument(schema, name, &flag, property, &kind, required.contains(name.as_str())));
+            let mut argument = argument(schema, &flag, property, &kind, required.contains(name.as_str()));
+            // As the schema spells it is fine as well.
+            let speakable = name.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
+            if speakable && taken.insert(name.clone()) {
+                argument = argument.alias(name.clone());
+            }
+            command = command.arg(argument);
             fields.push(Field { name: name.clone(), flag, kind });
         }
-        ToolCommand { command, fields, takes_format }
+        ToolCommand { command: command.args(own_arguments()), fields, takes_format }
     }
 
     /// The command itself, for help, completions and manuals.
@@ -142,7 +148,7 @@ fn own_arguments() -> [Arg; 3] {
             .long("json")
             .value_name("OBJECT")
             .help(
-                "All arguments as one JSON object, or `-` to read it from standard input; flags go before it",
+                "All arguments as one JSON object, or `-` to read it from standard input; flags win over it",
             )
             .help_heading("Input"),
         Arg::new("no-input")
@@ -154,16 +160,15 @@ fn own_arguments() -> [Arg; 3] {
 }
 
 /// The flag of a field: its name in the shell's way, unless that is taken.
-fn flag(name: &str, taken: &[Field]) -> String {
+fn flag(name: &str, taken: impl Fn(&str) -> bool) -> String {
     let plain = kebab(name);
-    let free = |flag: &str| !OWN.contains(&flag) && taken.iter().all(|field| field.flag != flag);
-    if !plain.is_empty() && free(&plain) {
+    if !plain.is_empty() && !taken(&plain) {
         return plain;
     }
     let base = format!("field-{plain}");
     let mut numbered = base.clone();
     let mut number = 2;
-    while !free(&numbered) {
+    while taken(&numbered) {
         numbered = format!("{base}-{number}");
         number += 1;
     }
@@ -188,7 +193,7 @@ fn kebab(name: &str) -> String {
     flag.trim_end_matches('-').to_owned()
 }
 
-fn argument(schema: &Value, name: &str, flag: &str, property: &Value, kind: &Kind, required: bool) -> Arg {
+fn argument(schema: &Value, flag: &str, property: &Value, kind: &Kind, required: bool) -> Arg {
     let resolved = resolve(schema, property);
     let described = property.get("description").or_else(|| resolved.get("description"));
     let mut help = tame(described.and_then(Value::as_str).unwrap_or_default()).replace('\n', " ");
@@ -210,11 +215,6 @@ fn argument(schema: &Value, name: &str, flag: &str, property: &Value, kind: &Kin
         .help_heading("Fields")
         .value_name(kind.value_name())
         .allow_negative_numbers(true);
-    let argument = if flag != name && name.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c)) {
-        argument.alias(name.to_owned())
-    } else {
-        argument
-    };
     match kind {
         Kind::Switch => argument
             .num_args(0..=1)

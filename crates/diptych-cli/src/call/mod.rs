@@ -70,7 +70,6 @@ pub(crate) async fn call(settings: &Settings, flags: &ArgMatches) -> Outcome {
 async fn without_a_tool(target: Target, help: bool) -> Outcome {
     let client = target.connect().await?;
     let definitions = client.tools().await.map_err(|error| connection::failed(&error))?;
-    let mut listed = String::from("Tools:\n");
     let rows: Vec<[String; 2]> = definitions
         .iter()
         .map(|definition| {
@@ -79,15 +78,17 @@ async fn without_a_tool(target: Target, help: bool) -> Outcome {
             [format!("  {}", output::tame(name)), first_sentence(&output::tame(about))]
         })
         .collect();
-    listed.push_str(&output::columns(&rows));
-    listed.push_str("\n`diptych call TOOL --help` shows the fields of a tool.");
-    let mut command = call_command().after_help(listed);
+    let text = format!(
+        "{}\nTools:\n{}\n`diptych call TOOL --help` shows the fields of a tool.",
+        call_command().render_help(),
+        output::columns(&rows),
+    );
     if help {
-        output::line(&command.render_help().to_string())?;
+        output::line(&text)?;
         return Ok(Exit::Done);
     }
-    output::note(&command.render_help().to_string());
-    Err(Failure::usage("A tool's name is missing.").hint("`diptych tools` lists them."))
+    output::note(&text);
+    Err(Failure::usage("A tool's name is missing."))
 }
 
 /// The first sentence of a description, for lists.
