@@ -2,7 +2,6 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -65,7 +64,7 @@ impl Log {
     /// Runs a program to its end, both its streams in the log.
     pub(crate) fn run(&mut self, mut command: Command, limit: Duration) -> Result<Finished, String> {
         let start = self.announce(&command);
-        command.stdin(Stdio::null()).stdout(self.stream()?).stderr(self.stream()?).process_group(0);
+        command.stdin(Stdio::null()).stdout(self.stream()?).stderr(self.stream()?);
         let child = spawn(&mut command)?;
         let status = wait(child, limit, &command)?;
         Ok(Finished { success: status.success(), output: self.since(start), status })
@@ -74,7 +73,7 @@ impl Log {
     /// Runs a program to its end, its stdout returned alone (and logged afterwards).
     pub(crate) fn capture(&mut self, mut command: Command, limit: Duration) -> Result<Finished, String> {
         self.announce(&command);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(self.stream()?).process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(self.stream()?);
         let mut child = spawn(&mut command)?;
         let stdout = child.stdout.take();
         let reader = std::thread::spawn(move || {
@@ -131,7 +130,7 @@ fn wait(mut child: Child, limit: Duration, command: &Command) -> Result<ExitStat
             Ok(Some(status)) => return Ok(status),
             Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(20)),
             Ok(None) => {
-                end_group(&mut child);
+                end_with_descendants(&mut child);
                 return Err(format!("{} did not end within {} s", spelled(command), limit.as_secs()));
             }
             Err(error) => return Err(format!("cannot wait for {}: {error}", spelled(command))),
@@ -139,11 +138,21 @@ fn wait(mut child: Child, limit: Duration, command: &Command) -> Result<ExitStat
     }
 }
 
-/// Ends a program that leads its own process group, and all that it started.
-pub(crate) fn end_group(child: &mut Child) {
-    // The standard library can only end the one process; `kill` knows groups.
+/// Ends a program and all that it started. (They share our process group, so that Ctrl-C reaches them too.)
+pub(crate) fn end_with_descendants(child: &mut Child) {
+    let mut doomed = vec![child.id().to_string()];
+    let mut next = 0;
+    while next < doomed.len() {
+        // Only Linux tells the children; elsewhere the one process has to do.
+        let list = format!("/proc/{0}/task/{0}/children", doomed[next]);
+        let children = std::fs::read_to_string(list).unwrap_or_default();
+        doomed.extend(children.split_whitespace().map(str::to_owned));
+        next += 1;
+    }
+    // The standard library can only end the process that it started itself.
     let _ = Command::new("kill")
-        .args(["-KILL", "--", &format!("-{}", child.id())])
+        .arg("-KILL")
+        .args(&doomed[1..])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -190,7 +199,17 @@ mod tests {
     #[test]
     fn a_program_that_hangs_is_ended_with_all_it_started() {
         let (_folder, mut log) = log();
-        let problem = log.run(shell("sleep 600 & wait"), Duration::from_millis(200)).unwrap_err();
+        // The pipe only ends once the sleeper that holds its other end is gone.
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let mut command = shell("sleep 600 >&2 & wait");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(writer);
+        let mut child = command.spawn().unwrap();
+        drop(command);
+        std::thread::sleep(Duration::from_millis(200));
+        end_with_descendants(&mut child);
+        assert_eq!(reader.read_to_end(&mut Vec::new()).unwrap(), 0);
+
+        let problem = log.run(shell("sleep 600"), Duration::from_millis(200)).unwrap_err();
         assert!(problem.contains("did not end within"), "{problem}");
     }
 

@@ -1,12 +1,11 @@
 //! Servers under test: started on a free port of the loopback address, ended when dropped.
 
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::run::{Log, end_group};
+use crate::run::{Log, end_with_descendants};
 
 /// A running HTTP server.
 #[derive(Debug)]
@@ -27,10 +26,7 @@ impl Server {
         let mut command = Command::new(binary);
         command.args(arguments(port)).stdin(Stdio::null()).stdout(log.stream()?).stderr(log.stream()?);
         log.note(&format!("starting {} on port {port}", binary.display()));
-        let child = command
-            .process_group(0)
-            .spawn()
-            .map_err(|error| format!("cannot start {}: {error}", binary.display()))?;
+        let child = command.spawn().map_err(|error| format!("cannot start {}: {error}", binary.display()))?;
         let mut server = Server { child, url: format!("http://127.0.0.1:{port}/mcp") };
         let deadline = Instant::now() + Duration::from_secs(30);
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
@@ -48,7 +44,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        end_group(&mut self.child);
+        end_with_descendants(&mut self.child);
     }
 }
 
