@@ -79,15 +79,21 @@ pub(super) fn is_error(line: &[u8]) -> bool {
         || memchr::memmem::find(line, b"\"isError\":true").is_some()
 }
 
-/// Parses a response in full: its JSON block must equal its structured content.
+/// Parses a response in full: the JSON in its last text block, fenced or not, must equal its structured content. The
+/// `kind` that one server adds to the latter does not count.
 pub(super) fn verify(line: &[u8]) -> Result<(), String> {
     let response: Value = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     let result = response.get("result").ok_or("no result")?;
-    let structured = result.get("structuredContent").ok_or("no structuredContent")?;
+    let mut structured = result.get("structuredContent").ok_or("no structuredContent")?.clone();
+    if let Some(members) = structured.as_object_mut() {
+        members.remove("kind");
+    }
     let blocks = result["content"].as_array().ok_or("no content")?;
     let text = blocks.iter().rev().find_map(|block| block["text"].as_str()).ok_or("no text block")?;
-    let panel: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    if &panel == structured { Ok(()) } else { Err("the text block differs from structuredContent".into()) }
+    let (from, to) =
+        (text.find('{').ok_or("no JSON in the text block")?, text.rfind('}').map_or(0, |at| at + 1));
+    let panel: Value = serde_json::from_str(&text[from..to.max(from)]).map_err(|error| error.to_string())?;
+    if panel == structured { Ok(()) } else { Err("the text block differs from structuredContent".into()) }
 }
 
 #[cfg(test)]
@@ -105,6 +111,7 @@ mod tests {
     #[test]
     fn the_panels_are_compared() {
         assert!(verify(br#"{"id":1,"result":{"content":[{"type":"text","text":"{\"a\": 1}"}],"structuredContent":{"a":1}}}"#).is_ok());
+        assert!(verify(br#"{"id":1,"result":{"content":[{"type":"text","text":"```json\n{\"a\": 1}\n```"}],"structuredContent":{"kind":"a:v1","a":1}}}"#).is_ok());
         assert!(
             verify(
                 br#"{"id":1,"result":{"content":[{"type":"text","text":"{}"}],"structuredContent":{"a":1}}}"#

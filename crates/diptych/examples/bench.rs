@@ -14,6 +14,7 @@ const RECORDS: &str = include_str!("../../../bench/records.json");
 
 #[derive(Deserialize, JsonSchema)]
 struct EchoArguments {
+    /// What to say back.
     message: String,
 }
 
@@ -34,7 +35,9 @@ impl Present for Echoed {
 
 #[derive(Deserialize, JsonSchema)]
 struct SearchArguments {
+    /// What to look for.
     q: String,
+    /// How many records at most.
     limit: usize,
 }
 

@@ -64,6 +64,7 @@ pub use markdown::{Drawn, Line, Markdown, Quote, Row, Table};
 pub use needs::{Choice, Field, NeedsInput, OrAsk, Sample};
 pub use profile::Structured;
 pub use prompt::{ArgumentDefinition, Messages, Prompt, PromptDefinition, prompt};
+pub use protocol::{PROTOCOL_LOG, is_discreet};
 pub use resource::{Reading, Resource, ResourceDefinition, resource};
 pub use schema::{JsonObject, NoArguments};
 #[cfg(feature = "oauth")]

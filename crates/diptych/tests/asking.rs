@@ -1,5 +1,11 @@
 //! Asks beyond a simple form: pages, secrets, the model, the roots, required arguments, refusals with words.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    reason = "a test that fails may panic, and reads better so"
+)]
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 

@@ -1,5 +1,11 @@
 //! Every check that building a server makes, each with its message.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    reason = "a test that fails may panic, and reads better so"
+)]
+
 use diptych::{
     Contents, Cx, Either, Format, Markdown, Messages, NeedsInput, NoArguments, Present, Prompt, Resource,
     Server, Stop, Text, Tool, Toolset, prompt, resource, tool,

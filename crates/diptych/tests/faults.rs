@@ -1,5 +1,11 @@
 //! What goes wrong between a client and a server: the server says so and keeps serving, and nothing leaks.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    reason = "a test that fails may panic, and reads better so"
+)]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

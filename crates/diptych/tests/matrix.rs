@@ -1,6 +1,12 @@
 //! One tool that asks twice, on every protocol version, over every transport, in every format, with clients
 //! that can be asked and clients that cannot.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    reason = "a test that fails may panic, and reads better so"
+)]
+
 #[path = "../examples/asks.rs"]
 #[allow(dead_code)]
 mod asks;

@@ -1,5 +1,11 @@
 //! Prompts, resources, completion, paging and subscriptions, on every lifecycle.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    reason = "a test that fails may panic, and reads better so"
+)]
+
 use std::time::Duration;
 
 use diptych::client::{Client, ClientError, Notice, Protocol};

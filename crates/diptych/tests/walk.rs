@@ -1,5 +1,11 @@
 //! The walk of a call, seen through the in-process client.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    reason = "a test that fails may panic, and reads better so"
+)]
+
 #[path = "../examples/asks.rs"]
 #[allow(dead_code)]
 mod asks;

@@ -31,7 +31,10 @@ const SPLICED: &str = "diptych/spliced";
 /// rmcp wants the structured panel as a value and has no place for a block's `mimeType`. So the finished
 /// text travels through rmcp in place of the panel, and [`spliced`] takes it out again.
 pub(crate) fn splice(rendered: &Rendered) -> CallToolResult {
-    let mut members = String::with_capacity(256);
+    let words: usize = rendered.blocks.iter().map(Block::len).sum();
+    let structured = rendered.structured.as_ref().map_or(0, |panel| panel.compact.len());
+    // Escaping makes text a little longer.
+    let mut members = String::with_capacity(256 + words + words / 8 + structured);
     members.push_str("\"content\":[");
     for (position, block) in rendered.blocks.iter().enumerate() {
         if position > 0 {
@@ -53,7 +56,7 @@ pub(crate) fn splice(rendered: &Rendered) -> CallToolResult {
     members.push(']');
     if let Some(structured) = &rendered.structured {
         members.push_str(",\"structuredContent\":");
-        push_json(&mut members, structured);
+        members.push_str(&structured.compact);
     }
     if rendered.is_error {
         members.push_str(",\"isError\":true");
@@ -71,8 +74,7 @@ pub(crate) fn spliced(result: &CallToolResult) -> Option<&str> {
 }
 
 fn push_json(out: &mut String, value: &impl serde::Serialize) {
-    // SAFETY of the unwraps that are not here: these values hold strings, numbers and maps with string keys,
-    // which always serialise, and serde_json only writes UTF-8.
+    // Strings, numbers and maps with string keys always serialise.
     if let Ok(text) = serde_json::to_string(value) {
         out.push_str(&text);
     }
@@ -82,7 +84,7 @@ fn push_json(out: &mut String, value: &impl serde::Serialize) {
 pub(crate) fn result(rendered: Rendered) -> CallToolResult {
     let mut result = CallToolResult::default();
     result.content = rendered.blocks.into_iter().filter_map(block).collect();
-    result.structured_content = rendered.structured;
+    result.structured_content = rendered.structured.map(|panel| panel.value);
     result.is_error = rendered.is_error.then_some(true);
     result
 }

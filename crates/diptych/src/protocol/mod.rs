@@ -9,3 +9,12 @@ pub(crate) mod handler;
 pub(crate) mod line;
 pub(crate) mod peer;
 pub(crate) mod state;
+
+/// The name under which the protocol's own crate logs, for log filters.
+pub const PROTOCOL_LOG: &str = "rmcp";
+
+/// Whether a log record may be written at all. Below `info` the protocol's crate writes whole requests and
+/// results, secrets included: those never, whatever the log level.
+pub fn is_discreet(metadata: &tracing::Metadata<'_>) -> bool {
+    !metadata.target().starts_with(PROTOCOL_LOG) || *metadata.level() <= tracing::Level::INFO
+}

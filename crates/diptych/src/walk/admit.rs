@@ -363,7 +363,8 @@ mod tests {
     }
 
     fn admit(arguments: Value) -> Result<Value, Vec<Violation>> {
-        shape().admit("test", arguments.as_object().unwrap().clone())
+        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+        shape().admit("test", arguments)
     }
 
     fn problems(arguments: Value) -> String {

@@ -181,7 +181,8 @@ async fn walk_tool(server: &Server, tool: &ToolEntry, request: Request) -> Outco
 }
 
 fn checked(server: &Server, tool: &ToolEntry, rendering: Rendering, rendered: Rendered) -> Rendered {
-    let Some(violation) = rendered.structured.as_ref().and_then(|value| tool.output.violation(value)) else {
+    let Some(violation) = rendered.structured.as_ref().and_then(|panel| tool.output.violation(&panel.value))
+    else {
         return rendered;
     };
     if server.settings().strict {

@@ -18,8 +18,37 @@ use crate::stop::{ToolError, ToolErrorPanel};
 #[derive(Debug, Clone)]
 pub(crate) struct Rendered {
     pub(crate) blocks: Vec<Block>,
-    pub(crate) structured: Option<Value>,
+    pub(crate) structured: Option<Panel>,
     pub(crate) is_error: bool,
+}
+
+/// The JSON panel: as a value, to be checked, and as text, serialised once for whoever writes it.
+#[derive(Debug, Clone)]
+pub(crate) struct Panel {
+    pub(crate) value: Value,
+    pub(crate) compact: String,
+}
+
+impl Panel {
+    fn new(kind: &str, members: Map<String, Value>) -> Self {
+        let mut panel = Map::with_capacity(members.len() + 1);
+        panel.insert("kind".to_owned(), Value::from(kind));
+        panel.extend(members);
+        let value = Value::Object(panel);
+        let compact = value.to_string();
+        Panel { value, compact }
+    }
+
+    fn of(kind: &str, panel: &impl serde::Serialize) -> Self {
+        match serde_json::to_value(panel) {
+            Ok(Value::Object(members)) => Panel::new(kind, members),
+            _ => Panel::new(kind, Map::new()),
+        }
+    }
+
+    fn pretty(&self) -> String {
+        serde_json::to_string_pretty(&self.value).unwrap_or_default()
+    }
 }
 
 /// A content block.
@@ -27,6 +56,16 @@ pub(crate) struct Rendered {
 pub(crate) enum Block {
     Text { text: String, mime_type: &'static str },
     Other(Content),
+}
+
+impl Block {
+    /// How many bytes of words it has.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Block::Text { text, .. } => text.len(),
+            Block::Other(_) => 0,
+        }
+    }
 }
 
 pub(crate) const MARKDOWN: &str = "text/markdown";
@@ -74,19 +113,13 @@ impl Rendering {
         if self.format.has_markdown() {
             run::guard(|| ask.draw(&mut markdown))?;
         }
-        let members = members_of(&ask.panel());
-        let drawing = Drawing {
-            markdown,
-            value: kind_first(NeedsInputPanel::KIND, members),
-            attachments: Vec::new(),
-            format: self.format,
-        };
-        Ok(self.assemble(drawing, ask.is_error))
+        let panel = Panel::of(NeedsInputPanel::KIND, &ask.panel());
+        Ok(self.assemble(self.drawing(markdown, panel, Vec::new()), ask.is_error))
     }
 
     /// A failure: the message and the hint as plain text, the JSON block alone for `json`.
     pub(crate) fn failure(self, error: &ToolError) -> Rendered {
-        let value = kind_first(ToolErrorPanel::KIND, members_of(&ToolErrorPanel::of(error)));
+        let panel = Panel::of(ToolErrorPanel::KIND, &ToolErrorPanel::of(error));
         let mut blocks = Vec::new();
         if self.format.has_markdown() {
             let text = match &error.hint {
@@ -96,9 +129,9 @@ impl Rendering {
             blocks.push(Block::Text { text, mime_type: PLAIN });
         }
         if self.format.has_json() {
-            blocks.push(Block::Text { text: pretty(&value), mime_type: JSON });
+            blocks.push(Block::Text { text: panel.pretty(), mime_type: JSON });
         }
-        Rendered { blocks, structured: self.structured.is_sent().then_some(value), is_error: true }
+        Rendered { blocks, structured: self.structured.is_sent().then_some(panel), is_error: true }
     }
 
     fn draw(self, panels: &mut dyn Panels, shown: usize, more: Option<&More>) -> Result<Drawing, ToolError> {
@@ -116,90 +149,46 @@ impl Rendering {
                     say_truncated(&mut markdown, shown, more);
                 }
             }
-            let value = kind_first(panels.kind(), members);
-            Ok(Drawing { markdown, value, attachments: panels.attachments(), format: self.format })
+            let panel = Panel::new(panels.kind(), members);
+            Ok(self.drawing(markdown, panel, panels.attachments()))
         })?
         .map_err(|problem: String| ToolError::masked(&problem))
     }
 
+    fn drawing(self, markdown: Markdown, panel: Panel, attachments: Vec<Content>) -> Drawing {
+        let pretty = self.format.has_json().then(|| panel.pretty());
+        Drawing { markdown, panel, pretty, attachments }
+    }
+
     fn assemble(self, drawing: Drawing, is_error: bool) -> Rendered {
-        let Drawing { markdown, value, attachments, .. } = drawing;
+        let Drawing { markdown, panel, pretty, attachments } = drawing;
         let mut blocks = Vec::with_capacity(2 + attachments.len());
         // Clients fail on empty content: a drawing without words gives way only to something else.
         if self.format.has_markdown() && (!markdown.is_empty() || attachments.is_empty()) {
             blocks.push(Block::Text { text: markdown.finish(), mime_type: MARKDOWN });
         }
         blocks.extend(attachments.into_iter().map(Block::Other));
-        if self.format.has_json() {
-            blocks.push(Block::Text { text: pretty(&value), mime_type: JSON });
-        }
-        Rendered { blocks, structured: self.structured.is_sent().then_some(value), is_error }
+        blocks.extend(pretty.map(|text| Block::Text { text, mime_type: JSON }));
+        Rendered { blocks, structured: self.structured.is_sent().then_some(panel), is_error }
     }
 }
 
 /// Both panels, before they become blocks.
 struct Drawing {
     markdown: Markdown,
-    value: Value,
+    panel: Panel,
+    /// The JSON block, where there is one.
+    pretty: Option<String>,
     attachments: Vec<Content>,
-    format: Format,
 }
 
 impl Drawing {
-    /// What a client would have to read, at most: the blocks, or the structured panel.
+    /// What a client would have to read, at most: the words of the blocks, or the structured panel.
+    /// Attachments are data, not words.
     fn size(&self) -> usize {
-        let mut json = Counter(0);
-        let compact = match serde_json::to_writer(&mut json, &self.value) {
-            Ok(()) => json.0,
-            Err(_) => usize::MAX,
-        };
-        let mut blocks = self.markdown.len();
-        if self.format.has_json() {
-            blocks = blocks.saturating_add(pretty_len(&self.value));
-        }
-        // Attachments are data, not words: the budget is one of words.
-        blocks.max(compact)
+        let blocks = self.markdown.len() + self.pretty.as_ref().map_or(0, String::len);
+        blocks.max(self.panel.compact.len())
     }
-}
-
-/// Counts bytes without keeping them.
-struct Counter(usize);
-
-impl std::io::Write for Counter {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-fn pretty_len(value: &Value) -> usize {
-    let mut counter = Counter(0);
-    match serde_json::to_writer_pretty(&mut counter, value) {
-        Ok(()) => counter.0,
-        Err(_) => usize::MAX,
-    }
-}
-
-fn pretty(value: &Value) -> String {
-    serde_json::to_string_pretty(value).unwrap_or_default()
-}
-
-fn members_of(panel: &impl serde::Serialize) -> Map<String, Value> {
-    match serde_json::to_value(panel) {
-        Ok(Value::Object(members)) => members,
-        _ => Map::new(),
-    }
-}
-
-fn kind_first(kind: &str, members: Map<String, Value>) -> Value {
-    let mut panel = Map::with_capacity(members.len() + 1);
-    panel.insert("kind".to_owned(), Value::from(kind));
-    panel.extend(members);
-    Value::Object(panel)
 }
 
 fn truncated(shown: usize, more: &More) -> Value {
