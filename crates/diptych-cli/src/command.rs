@@ -107,7 +107,7 @@ pub(crate) fn call_command() -> Command {
 pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> Outcome {
     let matches = tree().try_get_matches_from(arguments).map_err(|error| misunderstood(&error))?;
     match matches.subcommand() {
-        None => with_settings(&matches, |settings| block_on(serve::serve(settings))),
+        None => with_settings("serve", &matches, |settings| block_on(serve::serve(settings))),
         Some((command, flags)) => dispatch(command, flags),
     }
 }
@@ -116,7 +116,7 @@ fn dispatch(command: &str, flags: &ArgMatches) -> Outcome {
     // The flags of a command within a command are its own.
     let own =
         if command == "patterns" { flags.subcommand().map_or(flags, |(_, nested)| nested) } else { flags };
-    with_settings(own, |settings| match command {
+    with_settings(command, own, |settings| match command {
         "serve" => block_on(serve::serve(settings)),
         "call" => block_on(call::call(settings, flags)),
         "tools" => block_on(list::tools(settings, flags)),
@@ -136,9 +136,12 @@ fn dispatch(command: &str, flags: &ArgMatches) -> Outcome {
     })
 }
 
-fn with_settings(flags: &ArgMatches, run: impl FnOnce(&Settings) -> Outcome) -> Outcome {
+fn with_settings(command: &str, flags: &ArgMatches, run: impl FnOnce(&Settings) -> Outcome) -> Outcome {
     let settings = Settings::resolve(flags)?;
-    log::start(&settings)?;
+    log::start(&settings, command == "serve")?;
+    for variable in settings::strangers() {
+        tracing::warn!("{variable} is set, but there is no such setting");
+    }
     run(&settings)
 }
 

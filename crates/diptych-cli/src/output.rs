@@ -6,7 +6,7 @@ use std::io::{IsTerminal as _, Write as _};
 
 use console::Style;
 
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome, plain};
 
 /// Writes a result and ends the line.
 pub(crate) fn line(text: &str) -> Outcome<()> {
@@ -19,7 +19,7 @@ pub(crate) fn bytes(bytes: &[u8]) -> Outcome<()> {
     out.write_all(bytes).and_then(|()| out.flush()).map_err(|error| match error.kind() {
         // Whoever read our output has seen enough.
         std::io::ErrorKind::BrokenPipe => Failure::quiet(Exit::Done),
-        _ => Failure::failed(format!("The result could not be written: {error}.")),
+        _ => Failure::failed(format!("The result could not be written: {}.", plain(&error))),
     })
 }
 

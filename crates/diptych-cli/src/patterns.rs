@@ -7,7 +7,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 use diptych_patterns::{Difficulty, Limits, Severity, lint, new_pattern};
 
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome, plain};
 use crate::output;
 use crate::settings::{self, Scope, Settings};
 use crate::toolsets;
@@ -144,7 +144,7 @@ fn create(flags: &ArgMatches) -> Outcome {
             std::io::ErrorKind::NotFound => {
                 Failure::usage(format!("There is no folder {}.", folder.display()))
             }
-            _ => Failure::failed(format!("{} cannot be written: {error}.", file.display())),
+            _ => Failure::failed(format!("{} cannot be written: {}.", file.display(), plain(&error))),
         },
     )?;
     output::line(&file.display().to_string())?;

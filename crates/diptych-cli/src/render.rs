@@ -212,6 +212,9 @@ impl Renderer {
     }
 
     fn paint(&self, text: &str, style: &Style) -> String {
+        if text.is_empty() {
+            return String::new();
+        }
         style.clone().force_styling(self.styled).apply_to(text).to_string()
     }
 
@@ -240,9 +243,12 @@ impl Renderer {
             return;
         }
         self.separate();
-        for line in wrap(&pieces, self.room()) {
+        for mut line in wrap(&pieces, self.room()) {
+            if let Some((text, _)) = line.last_mut() {
+                text.truncate(text.trim_end().len());
+            }
             let line: String = line.iter().map(|(text, style)| self.paint(text, style)).collect();
-            self.write_line(line.trim_end());
+            self.write_line(&line);
         }
         self.gap = true;
     }
@@ -259,7 +265,7 @@ impl Renderer {
         let style = Style::new().cyan();
         for line in code.trim_end_matches('\n').lines() {
             let line = self.paint(&line.replace('\t', "    "), &style);
-            self.write_line(&format!("  {line}"));
+            self.write_line(if line.is_empty() { line } else { format!("  {line}") }.as_str());
         }
         self.gap = true;
     }
@@ -335,8 +341,10 @@ fn wrap(pieces: &[(String, Style)], width: usize) -> Vec<Vec<(String, Style)>> {
                 // A new line does not start with the space before its first word.
                 let word = if used == 0 { word.trim_start() } else { word };
                 used += measure_text_width(word);
-                if let Some(line) = lines.last_mut().filter(|_| !word.is_empty()) {
-                    line.push((word.to_owned(), style.clone()));
+                let Some(line) = lines.last_mut().filter(|_| !word.is_empty()) else { continue };
+                match line.last_mut() {
+                    Some((before, same)) if same == style => before.push_str(word),
+                    _ => line.push((word.to_owned(), style.clone())),
                 }
             }
         }

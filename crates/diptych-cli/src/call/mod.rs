@@ -33,7 +33,7 @@ pub(crate) async fn call(settings: &Settings, flags: &ArgMatches) -> Outcome {
         return without_a_tool(target, flags.get_flag("help")).await;
     };
     let rest: Vec<&OsString> = rest.get_many::<OsString>("").into_iter().flatten().collect();
-    let progress = Progress::new();
+    let progress = Progress::default();
     // Whether to ask is known only when the tool's own flags are read, and for that it must be looked up first.
     let asks = output::can_ask() && !rest.iter().any(|word| *word == fields::NO_INPUT_FLAG);
     let other = target.other.clone();

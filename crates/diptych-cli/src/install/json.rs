@@ -39,6 +39,10 @@ impl Document {
         let marked = text.starts_with(MARK);
         let text = text.trim_start_matches(MARK);
         let text = if text.trim().is_empty() { "{}\n" } else { text };
+        if syntax == Syntax::Json {
+            // The client's own parser takes no comments, so neither do we.
+            serde_json::from_str::<Value>(text).map_err(|error| Problem::Malformed(error.to_string()))?;
+        }
         let root = CstRootNode::parse(text, &options(syntax))
             .map_err(|error| Problem::Malformed(error.to_string().to_lowercase_first()))?;
         let object =

@@ -18,7 +18,7 @@ use clients::Syntax;
 pub(crate) use clients::{CLIENTS, ClientFile, can_start};
 pub(crate) use entry::Entry;
 
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome, plain};
 use crate::folders::Folders;
 use crate::output;
 use crate::settings::{self, Scope, Settings};
@@ -192,7 +192,9 @@ pub(crate) fn read(folders: &Folders, file: &Path) -> Outcome<Option<String>> {
             ))),
         },
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Failure::failed(format!("{} cannot be read: {error}.", folders.show(file)))),
+        Err(error) => {
+            Err(Failure::failed(format!("{} cannot be read: {}.", folders.show(file), plain(&error))))
+        }
     }
 }
 
@@ -200,7 +202,7 @@ pub(crate) fn read(folders: &Folders, file: &Path) -> Outcome<Option<String>> {
 /// beside it.
 fn replace(folders: &Folders, file: &Path, before: Option<&str>, after: &str) -> Outcome<Option<PathBuf>> {
     let failed = |error: std::io::Error| {
-        Failure::failed(format!("{} cannot be written: {error}.", folders.show(file)))
+        Failure::failed(format!("{} cannot be written: {}.", folders.show(file), plain(&error)))
             .hint("`--print` shows what to add by hand.")
     };
     // What a link points to is replaced, not the link.

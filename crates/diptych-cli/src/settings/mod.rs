@@ -9,7 +9,7 @@ mod value;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction};
 
-pub(crate) use resolve::{Origin, Settings};
+pub(crate) use resolve::{Origin, Settings, strangers};
 pub(crate) use value::Value;
 
 use crate::toolsets;

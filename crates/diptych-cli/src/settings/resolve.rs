@@ -7,7 +7,7 @@ use clap::ArgMatches;
 use toml_edit::{DocumentMut, Item};
 
 use super::{Kind, Scope, Setting, TABLE, Value};
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Failure, Outcome, plain};
 use crate::folders::Folders;
 use crate::nearest;
 
@@ -46,7 +46,7 @@ impl Settings {
         let named = flags.try_get_one::<String>(FILE).ok().flatten().cloned();
         let named = named.or_else(|| variable("DIPTYCH_CONFIG"));
         let file = named.as_ref().map_or_else(|| folders.settings_file(), PathBuf::from);
-        let document = read(&file, named.is_some())?;
+        let document = read(&folders, &file, named.is_some())?;
         let mut values = Vec::with_capacity(TABLE.len());
         for setting in TABLE {
             let from_flag = flags.try_get_many::<String>(setting.name).ok().flatten();
@@ -128,12 +128,17 @@ impl Settings {
         (&self.file, self.file_exists)
     }
 
+    /// Who says what a setting's value is.
+    pub(crate) fn origin(&self, wanted: &Setting) -> Origin {
+        let found = self.all().find(|(setting, ..)| setting.name == wanted.name);
+        found.map_or(Origin::Default, |(.., origin)| origin)
+    }
+
     /// What to call a setting when something is wrong with it: where its value comes from.
     pub(crate) fn named(&self, wanted: &Setting) -> String {
-        let origin = self.all().find(|(setting, ..)| setting.name == wanted.name).map(|(.., origin)| origin);
-        match origin {
-            Some(Origin::Environment) => wanted.variable(),
-            Some(Origin::File) => format!("`{}` in {}", wanted.name, self.folders.show(&self.file)),
+        match self.origin(wanted) {
+            Origin::Environment => wanted.variable(),
+            Origin::File => format!("`{}` in {}", wanted.name, self.folders.show(&self.file)),
             _ => format!("`--{}`", wanted.name),
         }
     }
@@ -165,18 +170,28 @@ impl Settings {
     }
 }
 
+/// The variables that look like settings and are none: a misspelt one would go unnoticed.
+pub(crate) fn strangers() -> impl Iterator<Item = String> {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    names
+        .filter(|name| name.starts_with("DIPTYCH_") && name != "DIPTYCH_CONFIG")
+        .filter(|name| TABLE.iter().all(|setting| setting.variable() != *name))
+}
+
 fn unusable(name: &str, problem: &str) -> Failure {
-    Failure::usage(format!("{name} cannot be used: {problem}."))
+    let end = if problem.ends_with('?') { "" } else { "." };
+    Failure::usage(format!("{name} cannot be used: {problem}{end}"))
         .hint("`diptych config` shows every setting and where it comes from.")
 }
 
 /// Reads the configuration file, if there is one. One that was named must be there.
-fn read(file: &Path, named: bool) -> Outcome<Option<DocumentMut>> {
-    let shown = file.display();
+fn read(folders: &Folders, file: &Path, named: bool) -> Outcome<Option<DocumentMut>> {
+    let shown = folders.show(file);
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !named => return Ok(None),
         Err(error) => {
+            let error = plain(&error);
             return Err(Failure::usage(format!("The configuration file {shown} cannot be read: {error}.")));
         }
     };
