@@ -1,4 +1,4 @@
-//! Figures of the store at several sizes: `cargo run --release -p diptych-graph --example bench [-- 1000 10000 100000]`.
+//! Figures of the store at several sizes: `cargo run --release -p diptych-graph --example graph_bench [-- 1000 10000 100000]`.
 //!
 //! The text is made up from 20,000 words whose frequencies fall as those of a language do, the commonest being in
 //! almost every observation. Each entity has three observations and, on average, two relations.

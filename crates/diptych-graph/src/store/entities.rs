@@ -98,6 +98,7 @@ pub(crate) fn create(
         version,
         created_at: write.at,
         updated_at: write.at,
+        omitted_observations: None,
         project: None,
         id,
         position,

@@ -1,6 +1,7 @@
 //! Every version of an entity or a relation.
 
 use rusqlite::{Connection, OptionalExtension, params};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -13,7 +14,7 @@ use super::transaction::range_of;
 use super::{Store, rows, similar};
 
 /// An entity as it was for a while.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EntityVersion {
     /// Its name.
@@ -22,6 +23,9 @@ pub struct EntityVersion {
     pub entity_type: String,
     /// What was known about it.
     pub observations: Vec<String>,
+    /// How many more observations it had; only in answers that the whole version would not fit into.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub omitted_observations: Option<usize>,
     /// Which version.
     pub version: u32,
     /// When it was made, or made again.
@@ -34,7 +38,7 @@ pub struct EntityVersion {
 }
 
 /// A relation as it was for a while.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RelationVersion {
     /// The name of the entity it starts at.
@@ -203,6 +207,7 @@ fn entity_versions(
                 version: row.get(0)?,
                 entity_type: row.get(1)?,
                 observations: Vec::new(),
+                omitted_observations: None,
                 created_at: rows::time(row, 2)?,
                 valid_from: rows::time(row, 3)?,
                 valid_to: row.get::<_, Option<i64>>(4)?.map(Timestamp::from_millis),

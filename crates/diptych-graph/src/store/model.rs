@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -77,7 +78,7 @@ pub struct ProjectOverview {
 }
 
 /// A thing that is remembered.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Entity {
     /// Its name, unique in its project.
@@ -86,6 +87,9 @@ pub struct Entity {
     pub entity_type: String,
     /// What is known about it, in the order in which it was added.
     pub observations: Vec<String>,
+    /// How many more observations it has; only in answers that the whole entity would not fit into.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub omitted_observations: Option<usize>,
     /// Counts the changes; goes on counting when a deleted entity is made again.
     pub version: u32,
     /// When it was made, or made again.
@@ -102,7 +106,7 @@ pub struct Entity {
 }
 
 /// A directed connection between two entities.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Relation {
     /// The name of the entity it starts at.
@@ -147,7 +151,7 @@ impl Relation {
 }
 
 /// What tells a relation apart from every other of its project.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RelationKey {
     /// The name of the entity it starts at.
@@ -159,7 +163,7 @@ pub struct RelationKey {
 }
 
 /// An entity to be made.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NewEntity {
     /// Its name.
@@ -172,7 +176,7 @@ pub struct NewEntity {
 }
 
 /// A relation to be made.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NewRelation {
     /// The name of the entity it starts at.
@@ -187,7 +191,7 @@ pub struct NewRelation {
 }
 
 /// The part of a relation that can change. In an update, what is absent stays as it was.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RelationFacts {
     /// How strong it is, 0 to 1.
@@ -199,7 +203,7 @@ pub struct RelationFacts {
 }
 
 /// Observations to be added to an entity.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NewObservations {
     /// The entity's name.
@@ -209,7 +213,7 @@ pub struct NewObservations {
 }
 
 /// Observations of one entity: to be taken away, taken away, or not found there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EntityObservations {
     /// The entity's name.
@@ -219,7 +223,7 @@ pub struct EntityObservations {
 }
 
 /// What was really added to an entity.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AddedObservations {
     /// The entity's name.
@@ -229,7 +233,7 @@ pub struct AddedObservations {
 }
 
 /// A name that looks like another that exists already.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SimilarName {
     /// The new name.

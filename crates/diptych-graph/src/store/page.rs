@@ -1,6 +1,8 @@
 //! A graph, now or at a time, in pages: all entities in the order in which they were made, then all relations.
 
 use rusqlite::{Connection, params};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::Store;
 use super::cursor::{Cursor, Place};
@@ -38,14 +40,16 @@ impl PageRequest {
 }
 
 /// A part of a graph.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct GraphPage {
     /// Entities, in the order in which they were made.
     pub entities: Vec<Entity>,
     /// Relations, in the order in which they were made; they begin when all entities have been listed.
     pub relations: Vec<Relation>,
     /// Where to go on, if there is more.
+    #[serde(skip)]
     pub next: Option<Cursor>,
+    #[serde(skip)]
     question: u64,
 }
 
@@ -101,6 +105,26 @@ impl Store {
         page: &PageRequest,
     ) -> Result<GraphPage, StoreError> {
         self.read(|connection| graph(connection, scope, Some(at), page))
+    }
+
+    /// How many entities and relations the graph had at a time, together.
+    pub fn records_at(&self, scope: &Scope, at: Timestamp) -> Result<usize, StoreError> {
+        self.read(|connection| {
+            let Some(range) = range_of(connection, scope)? else { return Ok(0) };
+            let count: i64 = connection
+                .prepare_cached(
+                    "SELECT (SELECT count(*) FROM entity
+                         WHERE deleted_at IS NULL AND id BETWEEN ?1 AND ?2 AND updated_at <= ?3)
+                     + (SELECT count(*) FROM entity_past
+                         WHERE entity BETWEEN ?1 AND ?2 AND valid_from <= ?3 AND ?3 < valid_to)
+                     + (SELECT count(*) FROM relation
+                         WHERE deleted_at IS NULL AND id BETWEEN ?1 AND ?2 AND updated_at <= ?3)
+                     + (SELECT count(*) FROM relation_past
+                         WHERE relation BETWEEN ?1 AND ?2 AND valid_from <= ?3 AND ?3 < valid_to)",
+                )?
+                .query_row(params![range.first, range.last, at.as_millis()], |row| row.get(0))?;
+            Ok(usize::try_from(count).unwrap_or_default())
+        })
     }
 }
 

@@ -100,6 +100,7 @@ pub(crate) fn entity(row: &Row<'_>) -> rusqlite::Result<Entity> {
         created_at: time(row, 5)?,
         updated_at: time(row, 6)?,
         observations: Vec::new(),
+        omitted_observations: None,
         project: None,
     })
 }

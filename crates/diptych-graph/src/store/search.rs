@@ -45,7 +45,8 @@ pub struct SearchRequest {
 }
 
 /// How well the best results match.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub enum MatchQuality {
     /// They have all the words.
     AllWords,

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::PoisonError;
 
 use rusqlite::{Connection, params};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::error::StoreError;
@@ -19,7 +20,7 @@ const CONNECTED: usize = 10;
 const SCOPES: usize = 32;
 
 /// How many there are of a type.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TypeCount {
     /// The type.
@@ -30,7 +31,7 @@ pub struct TypeCount {
 }
 
 /// An entity and how many relations touch it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Connected {
     /// Its name.
@@ -42,7 +43,7 @@ pub struct Connected {
 }
 
 /// What a graph is made of.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GraphSummary {
     /// How many entities it has.

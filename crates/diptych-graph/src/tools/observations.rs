@@ -1,0 +1,178 @@
+//! `add_observations` and `delete_observations`.
+
+use diptych::{Cx, Markdown, Present, Stop};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::entities::deletion_message;
+use super::fit::{Cut, cut_together, fit_list};
+use super::{Graph, announce, change, draw};
+use crate::store::{AddedObservations, EntityObservations, NewObservations};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct AddObservations {
+    /// What to add, to which entities.
+    observations: Vec<NewObservations>,
+}
+
+/// The observations that were added.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ObservationsAdded {
+    /// How many were new.
+    added: usize,
+    /// For each entity, in the order given, those that were new.
+    results: Vec<AddedObservations>,
+}
+
+impl Present for ObservationsAdded {
+    const KIND: &'static str = "observationsAdded:v1";
+
+    fn markdown(&self, markdown: &mut Markdown) {
+        markdown.paragraph(|line| {
+            line.literal("Added ").text(draw::count(self.added, "observation", "observations")).literal(".");
+        });
+        for result in &self.results {
+            markdown.bullet(|line| {
+                line.code(&result.entity_name).literal(": ").text(result.added_observations.len());
+                line.literal(" new");
+            });
+        }
+    }
+
+    fn records(&self) -> usize {
+        self.results.iter().map(|result| result.added_observations.len()).sum()
+    }
+
+    fn cut(&mut self, keep: usize) -> Option<String> {
+        self.results.cut_observations(keep);
+        None
+    }
+}
+
+pub(super) async fn add_observations(
+    cx: Cx<Graph>,
+    arguments: AddObservations,
+) -> Result<ObservationsAdded, Stop> {
+    let outcome =
+        change(&cx, move |graph| graph.store.add_observations(&graph.project, &arguments.observations))
+            .await?;
+    if outcome.at.is_some() {
+        let changed = outcome.results.iter().filter(|result| !result.added_observations.is_empty());
+        announce(&cx, changed.map(|result| result.entity_name.as_str()));
+    }
+    Ok(ObservationsAdded { added: outcome.added, results: outcome.results })
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct DeleteObservations {
+    /// What to take away, from which entities, word for word.
+    deletions: Vec<EntityObservations>,
+}
+
+/// The observations that were deleted.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ObservationsDeleted {
+    /// That the call did what could be done.
+    success: bool,
+    /// The outcome in a sentence.
+    message: String,
+    /// How many were deleted.
+    deleted: usize,
+    /// For each entity, those deleted.
+    results: Vec<EntityObservations>,
+    /// For each entity, those it did not have; all of them where it does not exist.
+    missing: Vec<EntityObservations>,
+}
+
+impl Present for ObservationsDeleted {
+    const KIND: &'static str = "observationsDeleted:v1";
+
+    fn markdown(&self, markdown: &mut Markdown) {
+        markdown.paragraph(|line| {
+            line.literal("Deleted ").text(draw::count(self.deleted, "observation", "observations"));
+            line.literal(".");
+        });
+        for result in &self.results {
+            markdown.bullet(|line| {
+                line.code(&result.entity_name).literal(": ").text(result.observations.len());
+                line.literal(" deleted");
+            });
+        }
+        for missing in &self.missing {
+            markdown.paragraph(|line| {
+                line.literal("Not found at ").code(&missing.entity_name).literal(":");
+            });
+            draw::observations(markdown, &missing.observations, None);
+        }
+    }
+
+    fn records(&self) -> usize {
+        let count =
+            |list: &[EntityObservations]| list.iter().map(|one| one.observations.len()).sum::<usize>();
+        count(&self.results) + count(&self.missing)
+    }
+
+    fn cut(&mut self, keep: usize) -> Option<String> {
+        cut_together(keep, &mut [&mut Observed(&mut self.results), &mut Observed(&mut self.missing)]);
+        None
+    }
+}
+
+pub(super) async fn delete_observations(
+    cx: Cx<Graph>,
+    arguments: DeleteObservations,
+) -> Result<ObservationsDeleted, Stop> {
+    let outcome =
+        change(&cx, move |graph| graph.store.delete_observations(&graph.project, &arguments.deletions))
+            .await?;
+    if outcome.at.is_some() {
+        announce(&cx, outcome.results.iter().map(|result| result.entity_name.as_str()));
+    }
+    let mut answer = ObservationsDeleted {
+        success: true,
+        message: deletion_message("Observations", outcome.missing.is_empty()),
+        deleted: outcome.deleted,
+        results: outcome.results,
+        missing: outcome.missing,
+    };
+    // An observation that was imported may be larger than an answer. What was deleted is then only counted: an
+    // error would hide that it was.
+    if answer.records() == 1 {
+        for list in [&mut answer.results, &mut answer.missing] {
+            list.iter_mut().for_each(|one| fit_list(&mut one.observations, cx.state().room));
+        }
+    }
+    Ok(answer)
+}
+
+/// Lists of observations, cut by the observation.
+trait CutObservations {
+    /// Keeps at most so many observations and says how many are left.
+    fn cut_observations(&mut self, keep: usize) -> usize;
+}
+
+impl CutObservations for Vec<AddedObservations> {
+    fn cut_observations(&mut self, keep: usize) -> usize {
+        cut_nested(self, keep, |result| &mut result.added_observations)
+    }
+}
+
+struct Observed<'a>(&'a mut Vec<EntityObservations>);
+
+impl Cut for Observed<'_> {
+    fn cut_to(&mut self, keep: usize) -> usize {
+        cut_nested(self.0, keep, |result| &mut result.observations)
+    }
+}
+
+/// Cuts the inner lists as if they were one, and drops the outer records that this leaves without any.
+fn cut_nested<T>(list: &mut Vec<T>, keep: usize, inner: impl Fn(&mut T) -> &mut Vec<String>) -> usize {
+    let mut left = keep;
+    list.retain_mut(|one| {
+        let observations = inner(one);
+        let had_any = !observations.is_empty();
+        left -= observations.cut_to(left);
+        !had_any || !observations.is_empty()
+    });
+    keep - left
+}
