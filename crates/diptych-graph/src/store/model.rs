@@ -166,12 +166,15 @@ pub struct RelationKey {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NewEntity {
-    /// Its name.
+    /// Its name, unique in the graph.
+    #[schemars(length(min = 1, max = 200))]
     pub name: String,
-    /// What sort of thing it is.
+    /// What sort of thing it is, such as person or decision.
+    #[schemars(length(min = 1, max = 200))]
     pub entity_type: String,
-    /// What is known about it.
+    /// What is known about it, one fact each.
     #[serde(default)]
+    #[schemars(inner(length(min = 1, max = 5000)))]
     pub observations: Vec<String>,
 }
 
@@ -183,7 +186,8 @@ pub struct NewRelation {
     pub from: String,
     /// The name of the entity it leads to.
     pub to: String,
-    /// What sort of connection it is.
+    /// What sort of connection it is, in active voice, such as depends_on.
+    #[schemars(length(min = 1, max = 200))]
     pub relation_type: String,
     /// How strong it is, how sure, and whatever else is known.
     #[serde(flatten)]
@@ -195,8 +199,10 @@ pub struct NewRelation {
 #[serde(rename_all = "camelCase")]
 pub struct RelationFacts {
     /// How strong it is, 0 to 1.
+    #[schemars(range(min = 0, max = 1))]
     pub strength: Option<f64>,
     /// How sure it is, 0 to 1.
+    #[schemars(range(min = 0, max = 1))]
     pub confidence: Option<f64>,
     /// Whatever else is known about it.
     pub metadata: Option<Map<String, Value>>,
@@ -208,7 +214,8 @@ pub struct RelationFacts {
 pub struct NewObservations {
     /// The entity's name.
     pub entity_name: String,
-    /// What to add.
+    /// What to add, one fact each.
+    #[schemars(inner(length(min = 1, max = 5000)))]
     pub contents: Vec<String>,
 }
 

@@ -9,6 +9,8 @@ use super::model::{NewEntity, NewObservations, NewRelation, Project, RelationFac
 const NAME_LENGTH: usize = 200;
 /// The longest new observation, in characters.
 const OBSERVATION_LENGTH: usize = 5_000;
+/// The largest new metadata, in bytes of JSON. Whatever is stored must fit into an answer.
+const METADATA_SIZE: usize = 20_000;
 
 /// Which types are allowed, where that is restricted.
 #[derive(Clone, Debug, Default)]
@@ -82,6 +84,7 @@ pub(crate) fn observations(additions: &[NewObservations]) -> Result<(), StoreErr
 fn check_facts(findings: &mut Findings, path: impl Fn(&str) -> String, facts: &RelationFacts) {
     findings.check(|| path("strength"), share(facts.strength));
     findings.check(|| path("confidence"), share(facts.confidence));
+    findings.check(|| path("metadata"), metadata(facts));
 }
 
 pub(crate) fn name(text: &str) -> Result<(), String> {
@@ -124,6 +127,18 @@ fn observation(text: &str) -> Result<(), String> {
     } else {
         Ok(())
     }
+}
+
+fn metadata(facts: &RelationFacts) -> Result<(), String> {
+    let size = facts
+        .metadata
+        .as_ref()
+        .and_then(|metadata| serde_json::to_vec(metadata).ok())
+        .map_or(0, |json| json.len());
+    if size > METADATA_SIZE {
+        return Err(format!("takes {size} bytes as JSON; at most {METADATA_SIZE} are allowed"));
+    }
+    Ok(())
 }
 
 /// A strength or a confidence.
@@ -173,6 +188,17 @@ mod tests {
         let rules =
             Rules { entity_types: Some(["task".to_owned(), "person".to_owned()].into()), ..Rules::default() };
         assert_eq!(entity_type(&rules, "persn"), Err("must be one of: person, task".into()));
+    }
+
+    #[test]
+    fn metadata_fits_into_an_answer() {
+        let facts = |length: usize| RelationFacts {
+            metadata: serde_json::json!({"note": "x".repeat(length)}).as_object().cloned(),
+            ..RelationFacts::default()
+        };
+        assert!(super::facts(&facts(19_000)).is_ok());
+        let Err(StoreError::Invalid(violations)) = super::facts(&facts(20_000)) else { panic!() };
+        assert_eq!(violations[0].path, "metadata");
     }
 
     #[test]

@@ -30,6 +30,14 @@ pub(super) struct EntitiesCreated {
     room: usize,
 }
 
+impl EntitiesCreated {
+    fn squeeze(&mut self) {
+        if self.records() == 1 {
+            squeeze(&mut self.entities, &mut Vec::new(), self.room);
+        }
+    }
+}
+
 impl Present for EntitiesCreated {
     const KIND: &'static str = "entitiesCreated:v1";
 
@@ -56,9 +64,7 @@ impl Present for EntitiesCreated {
 
     fn cut(&mut self, keep: usize) -> Option<String> {
         cut_together(keep, &mut [&mut self.entities, &mut self.skipped, &mut self.similar]);
-        if keep == 1 {
-            squeeze(&mut self.entities, &mut Vec::new(), self.room);
-        }
+        self.squeeze();
         None
     }
 }
@@ -79,9 +85,7 @@ pub(super) async fn create_entities(
         similar: outcome.similar,
         room: cx.state().room,
     };
-    if answer.records() == 1 {
-        squeeze(&mut answer.entities, &mut Vec::new(), answer.room);
-    }
+    answer.squeeze();
     Ok(answer)
 }
 

@@ -279,10 +279,11 @@ async fn change<T: Send + 'static>(
 
 /// Tells subscribers that the graph has changed, and these entities in it.
 fn announce<'a>(cx: &Cx<Graph>, entities: impl IntoIterator<Item = &'a str>) {
-    cx.server().resource_updated(resources::GRAPH);
     for name in entities {
         cx.server().resource_updated(resources::entity_uri(name));
     }
+    // Last, because a slow listener loses the oldest notices first.
+    cx.server().resource_updated(resources::GRAPH);
 }
 
 async fn complete_name(cx: Cx<Graph>, typed: Partial) -> Result<Vec<String>, Stop> {

@@ -22,6 +22,18 @@ pub(super) struct ObservationsAdded {
     added: usize,
     /// For each entity, in the order given, those that were new.
     results: Vec<AddedObservations>,
+    #[serde(skip)]
+    room: usize,
+}
+
+impl ObservationsAdded {
+    /// A single observation may be larger than a small budget. It is then only counted: an error would hide that
+    /// it was added.
+    fn squeeze(&mut self) {
+        if self.records() == 1 {
+            self.results.iter_mut().for_each(|result| fit_list(&mut result.added_observations, self.room));
+        }
+    }
 }
 
 impl Present for ObservationsAdded {
@@ -44,7 +56,8 @@ impl Present for ObservationsAdded {
     }
 
     fn cut(&mut self, keep: usize) -> Option<String> {
-        self.results.cut_observations(keep);
+        cut_nested(&mut self.results, keep, |result| &mut result.added_observations);
+        self.squeeze();
         None
     }
 }
@@ -60,7 +73,10 @@ pub(super) async fn add_observations(
         let changed = outcome.results.iter().filter(|result| !result.added_observations.is_empty());
         announce(&cx, changed.map(|result| result.entity_name.as_str()));
     }
-    Ok(ObservationsAdded { added: outcome.added, results: outcome.results })
+    let mut answer =
+        ObservationsAdded { added: outcome.added, results: outcome.results, room: cx.state().room };
+    answer.squeeze();
+    Ok(answer)
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -82,6 +98,19 @@ pub(super) struct ObservationsDeleted {
     results: Vec<EntityObservations>,
     /// For each entity, those it did not have; all of them where it does not exist.
     missing: Vec<EntityObservations>,
+    #[serde(skip)]
+    room: usize,
+}
+
+impl ObservationsDeleted {
+    /// As for those added; and an observation that was imported may be of any size.
+    fn squeeze(&mut self) {
+        if self.records() == 1 {
+            for list in [&mut self.results, &mut self.missing] {
+                list.iter_mut().for_each(|one| fit_list(&mut one.observations, self.room));
+            }
+        }
+    }
 }
 
 impl Present for ObservationsDeleted {
@@ -114,6 +143,7 @@ impl Present for ObservationsDeleted {
 
     fn cut(&mut self, keep: usize) -> Option<String> {
         cut_together(keep, &mut [&mut Observed(&mut self.results), &mut Observed(&mut self.missing)]);
+        self.squeeze();
         None
     }
 }
@@ -134,29 +164,13 @@ pub(super) async fn delete_observations(
         deleted: outcome.deleted,
         results: outcome.results,
         missing: outcome.missing,
+        room: cx.state().room,
     };
-    // An observation that was imported may be larger than an answer. What was deleted is then only counted: an
-    // error would hide that it was.
-    if answer.records() == 1 {
-        for list in [&mut answer.results, &mut answer.missing] {
-            list.iter_mut().for_each(|one| fit_list(&mut one.observations, cx.state().room));
-        }
-    }
+    answer.squeeze();
     Ok(answer)
 }
 
 /// Lists of observations, cut by the observation.
-trait CutObservations {
-    /// Keeps at most so many observations and says how many are left.
-    fn cut_observations(&mut self, keep: usize) -> usize;
-}
-
-impl CutObservations for Vec<AddedObservations> {
-    fn cut_observations(&mut self, keep: usize) -> usize {
-        cut_nested(self, keep, |result| &mut result.added_observations)
-    }
-}
-
 struct Observed<'a>(&'a mut Vec<EntityObservations>);
 
 impl Cut for Observed<'_> {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::resources::missing;
 use super::{Graph, ask, draw};
-use crate::store::{Entity, GraphSummary, OpenedNodes, PageRequest, SearchPage, SearchRequest, StoreError};
+use crate::store::{Entity, GraphSummary, OpenedNodes, PageRequest, Relation, SearchRequest, StoreError};
 
 /// How many entities a prompt shows.
 const SHOWN: usize = 12;
@@ -105,11 +105,17 @@ pub(super) async fn remember_work(cx: Cx<Graph>, arguments: RememberWork) -> Res
     let RememberWork { work, about } = arguments;
     let sought = work.clone();
     let (summary, centre, found) = ask(&cx, move |graph| {
+        let mut found = search(graph, sought, Vec::new())?;
         let centre = match filled(about.as_deref()) {
             Some(name) => Some(neighbourhood(graph, name)?),
             None => None,
         };
-        Ok((graph.store.summary(&graph.scope)?, centre, search(graph, sought, Vec::new())?))
+        if let Some(centre) = &centre {
+            // What is shown already is not shown twice.
+            found.entities.retain(|entity| !centre.entities.contains(entity));
+            found.relations.retain(|relation| !centre.relations.contains(relation));
+        }
+        Ok((graph.store.summary(&graph.scope)?, centre, found))
     })
     .await?;
     let mut markdown = Markdown::new();
@@ -175,9 +181,23 @@ fn filled(text: Option<&str>) -> Option<&str> {
     text.map(str::trim).filter(|text| !text.is_empty())
 }
 
-fn search(graph: &Graph, query: String, entity_types: Vec<String>) -> Result<SearchPage, StoreError> {
+/// What was found, and how many more there are.
+struct Found {
+    entities: Vec<Entity>,
+    relations: Vec<Relation>,
+    more_relations: bool,
+    more: usize,
+}
+
+fn search(graph: &Graph, query: String, entity_types: Vec<String>) -> Result<Found, StoreError> {
     let page = PageRequest { limit: SHOWN, cursor: None };
-    graph.store.search(&graph.scope, &SearchRequest { query, entity_types, page })
+    let page = graph.store.search(&graph.scope, &SearchRequest { query, entity_types, page })?;
+    Ok(Found {
+        more: page.total.saturating_sub(page.entities.len()),
+        entities: page.entities,
+        relations: page.relations,
+        more_relations: page.more_relations,
+    })
 }
 
 fn neighbourhood(graph: &Graph, name: &str) -> Result<OpenedNodes, StoreError> {
@@ -197,13 +217,13 @@ fn draw_summary(markdown: &mut Markdown, summary: &GraphSummary) {
     draw::summary(markdown, summary);
 }
 
-fn draw_found(markdown: &mut Markdown, found: &SearchPage) {
+fn draw_found(markdown: &mut Markdown, found: &Found) {
     found.entities.iter().for_each(|entity| draw_entity(markdown, entity));
     draw_relations(markdown, &found.relations, found.more_relations);
-    if found.total > found.entities.len() {
+    if found.more > 0 {
         markdown.paragraph(|line| {
-            line.text(found.total - found.entities.len())
-                .literal(" more entities match: `search_nodes` has them.");
+            line.text(draw::count(found.more, "more entity matches", "more entities match"));
+            line.literal(": `search_nodes` has them.");
         });
     }
 }
@@ -213,7 +233,7 @@ fn draw_opened(markdown: &mut Markdown, opened: &OpenedNodes) {
     draw_relations(markdown, &opened.relations, opened.more_relations);
 }
 
-fn draw_relations(markdown: &mut Markdown, relations: &[crate::store::Relation], more: bool) {
+fn draw_relations(markdown: &mut Markdown, relations: &[Relation], more: bool) {
     let shown = relations.len().min(RELATIONS);
     draw::relations(markdown, 3, &relations[..shown], more || shown < relations.len());
 }

@@ -24,6 +24,17 @@ pub(super) struct RelationsCreated {
     relations: Vec<Relation>,
     /// Those that existed already, and were left as they are.
     skipped: Vec<RelationKey>,
+    #[serde(skip)]
+    room: usize,
+}
+
+impl RelationsCreated {
+    /// One relation may be larger than a small budget, and what was made must not be hidden behind an error.
+    fn squeeze(&mut self) {
+        if self.records() == 1 {
+            squeeze(&mut [], &mut self.relations, self.room);
+        }
+    }
 }
 
 impl Present for RelationsCreated {
@@ -45,6 +56,7 @@ impl Present for RelationsCreated {
 
     fn cut(&mut self, keep: usize) -> Option<String> {
         cut_together(keep, &mut [&mut self.relations, &mut self.skipped]);
+        self.squeeze();
         None
     }
 }
@@ -58,12 +70,14 @@ pub(super) async fn create_relations(
     if outcome.at.is_some() {
         announce(&cx, ends(outcome.relations.iter().map(|relation| (&relation.from, &relation.to))));
     }
-    let (created, mut relations) = (outcome.relations.len(), outcome.relations);
-    if relations.len() == 1 {
-        // Metadata may be of any size, and what was made must not be hidden behind an error.
-        squeeze(&mut [], &mut relations, cx.state().room);
-    }
-    Ok(RelationsCreated { created, relations, skipped: outcome.skipped })
+    let mut answer = RelationsCreated {
+        created: outcome.relations.len(),
+        relations: outcome.relations,
+        skipped: outcome.skipped,
+        room: cx.state().room,
+    };
+    answer.squeeze();
+    Ok(answer)
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -181,9 +195,14 @@ pub(super) async fn update_relation(cx: Cx<Graph>, arguments: UpdateRelation) ->
             .into());
     }
     let key = RelationKey { from, to, relation_type };
-    let relation =
-        change(&cx, move |graph| graph.store.update_relation(&graph.project, &key, &facts)).await?;
-    announce(&cx, [relation.from.as_str(), relation.to.as_str()]);
+    let (before, relation) = change(&cx, move |graph| {
+        let before = graph.store.get_relation(&graph.project, &key)?.version;
+        Ok((before, graph.store.update_relation(&graph.project, &key, &facts)?))
+    })
+    .await?;
+    if relation.version != before {
+        announce(&cx, [relation.from.as_str(), relation.to.as_str()]);
+    }
     Ok(RelationFound { relation })
 }
 
