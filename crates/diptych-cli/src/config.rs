@@ -1,5 +1,7 @@
 //! `diptych config`: every setting, its value and where it comes from.
 
+use std::path::Path;
+
 use clap::ArgMatches;
 use serde_json::{Map, json};
 
@@ -28,7 +30,13 @@ pub(crate) fn config(settings: &Settings, flags: &ArgMatches) -> Outcome {
     let rows: Vec<[String; 3]> = settings
         .all()
         .map(|(setting, value, origin)| {
-            [setting.name.to_owned(), show(setting, value), source(setting, origin)]
+            let shown = match value {
+                Some(Value::Text(file)) if setting.kind == Kind::File => {
+                    settings.folders.show(Path::new(file))
+                }
+                value => show(setting, value),
+            };
+            [setting.name.to_owned(), shown, source(setting, origin)]
         })
         .collect();
     let mut text = output::columns(&rows);

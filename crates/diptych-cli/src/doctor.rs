@@ -4,6 +4,7 @@ use std::path::Path;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use console::Style;
+use diptych_graph::{Scope, Store};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::install::{self, CLIENTS, ClientFile, Problem};
@@ -56,6 +57,7 @@ pub(crate) async fn doctor(settings: &Settings, flags: &ArgMatches) -> Outcome {
         ("settings", vec![configuration(settings)]),
         ("folders", folders(settings)),
         ("patterns", vec![catalogue(settings)]),
+        ("graph", vec![store(settings)]),
         ("server", vec![served(settings)]),
         ("http", vec![http(settings)]),
         ("credentials", vec![Finding::new(State::Idle, "No toolset here needs any.")]),
@@ -150,6 +152,36 @@ fn catalogue(settings: &Settings) -> Finding {
         0 => Finding::new(State::Well, what),
         count => Finding::new(State::Warning, format!("{what}, {count} problems in its files"))
             .mend("See them: `diptych patterns lint FOLDER`"),
+    }
+}
+
+fn store(settings: &Settings) -> Finding {
+    let options = toolsets::graph(settings);
+    let shown = settings.folders.show(&options.database);
+    if !settings.list(&TOOLSETS).iter().any(|name| name == "graph") {
+        return Finding::new(State::Idle, "The toolset is not served.");
+    }
+    // Looking must not make the file.
+    if !options.database.exists() {
+        let folder = options.database.parent().unwrap_or(Path::new(""));
+        return match usable(folder) {
+            Ok(_) => Finding::new(State::Idle, format!("{shown} (made when something is first remembered)")),
+            Err(why) => Finding::new(State::Wrong, format!("{shown} cannot be made: its folder {why}"))
+                .mend("Choose another file with `--graph-file`."),
+        };
+    }
+    let checked = Store::open(&options.database, options.store).and_then(|store| {
+        let summary = store.summary(&Scope::All)?;
+        Ok((summary.entities, summary.relations, store.check_integrity()?))
+    });
+    match checked {
+        Ok((entities, relations, findings)) if findings.is_empty() => {
+            Finding::new(State::Well, format!("{shown}: {entities} entities, {relations} relations"))
+        }
+        Ok((.., findings)) => Finding::new(State::Wrong, format!("{shown}: {}", findings.join("; ")))
+            .mend("Restore the last backup, or save what can be read: `diptych graph export FILE`"),
+        Err(error) => Finding::new(State::Wrong, format!("{shown}: {error}"))
+            .mend(error.hint().unwrap_or("Choose another file with `--graph-file`.")),
     }
 }
 

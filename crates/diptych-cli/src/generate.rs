@@ -83,6 +83,7 @@ fn settings_table() -> String {
             cell(setting.help),
         ));
     }
+    text.push_str("| `--config FILE` | `DIPTYCH_CONFIG` |  | `diptych.toml` | The configuration file; by default it is in the configuration folder |\n");
     text
 }
 

@@ -11,6 +11,7 @@ mod doctor;
 mod exit;
 mod folders;
 mod generate;
+mod graph;
 mod install;
 mod list;
 mod log;

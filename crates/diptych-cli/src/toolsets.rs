@@ -4,16 +4,20 @@ use std::path::Path;
 use std::time::Duration;
 
 use diptych::{Server, Structured};
+use diptych_graph::GraphOptions;
 use diptych_patterns::{Library, Options, Source};
 
 use crate::exit::{Failure, Outcome};
-use crate::settings::{BUDGET, PATTERNS, READ_ONLY, STRUCTURED, Settings, TIME_LIMIT, TOOLSETS};
+use crate::settings::{
+    BUDGET, GRAPH_ALL_PROJECTS, GRAPH_ENTITY_TYPES, GRAPH_FILE, GRAPH_PROJECT, GRAPH_RELATION_TYPES,
+    PATTERNS, READ_ONLY, STRUCTURED, Settings, TIME_LIMIT, TOOLSETS,
+};
 
 /// The names of the toolsets.
-pub(crate) const NAMES: [&str; 1] = ["patterns"];
+pub(crate) const NAMES: [&str; 2] = ["patterns", "graph"];
 
 /// All of them, as the setting is written.
-pub(crate) const ALL: &str = "patterns";
+pub(crate) const ALL: &str = "patterns,graph";
 
 /// Makes the server that the settings describe. Nothing is opened yet: that happens when a tool first needs it.
 pub(crate) fn server(settings: &Settings) -> Outcome<Server> {
@@ -53,7 +57,7 @@ fn build(settings: &Settings, structured: Structured) -> Outcome<(Server, Option
                 watched = Some(library.clone());
                 builder.toolset(diptych_patterns::toolset(library))
             }
-            _ => builder,
+            _ => builder.toolset(diptych_graph::toolset(graph(settings))),
         };
     }
     let server =
@@ -65,6 +69,8 @@ fn build(settings: &Settings, structured: Structured) -> Outcome<(Server, Option
 pub(crate) fn everything() -> Outcome<Server> {
     let builder = Server::builder("diptych", env!("CARGO_PKG_VERSION"));
     let builder = builder.toolset(diptych_patterns::toolset(Library::embedded()));
+    // Nothing is called, so the file is never made.
+    let builder = builder.toolset(diptych_graph::toolset(GraphOptions::new("graph.db", "default")));
     builder.build().map_err(|error| Failure::failed(format!("The server cannot be made. {error}")))
 }
 
@@ -77,4 +83,21 @@ pub(crate) fn toolset_of(tool: &str) -> Option<String> {
 pub(crate) fn library(settings: &Settings) -> Outcome<Library> {
     let sources = settings.list(&PATTERNS).iter().map(|folder| Source::from(Path::new(folder)));
     Library::open(sources, Options::default()).map_err(|error| Failure::usage(error.to_string()))
+}
+
+/// The knowledge graph that the settings name.
+pub(crate) fn graph(settings: &Settings) -> GraphOptions {
+    let file = settings.text(&GRAPH_FILE).unwrap_or(GRAPH_FILE.default);
+    let mut options = GraphOptions::new(file, settings.text(&GRAPH_PROJECT).unwrap_or_default());
+    options.across_projects = settings.switch(&GRAPH_ALL_PROJECTS);
+    if let Some(tokens) = settings.count(&BUDGET) {
+        options.budget = usize::try_from(tokens).unwrap_or(usize::MAX);
+    }
+    let types = |setting| {
+        let types = settings.list(setting);
+        (!types.is_empty()).then(|| types.iter().cloned().collect())
+    };
+    options.store.rules.entity_types = types(&GRAPH_ENTITY_TYPES);
+    options.store.rules.relation_types = types(&GRAPH_RELATION_TYPES);
+    options
 }

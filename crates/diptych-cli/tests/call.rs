@@ -1,5 +1,7 @@
 //! `diptych call` in a pipe: answers, formats, exit codes, and what is said when something is wrong.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails may panic, and reads better so")]
+
 mod support;
 
 use std::process::Stdio;

@@ -1,5 +1,7 @@
 //! What people read when they ask what there is.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails may panic, and reads better so")]
+
 mod support;
 
 use support::Machine;

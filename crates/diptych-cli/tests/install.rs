@@ -1,5 +1,7 @@
 //! `install` and `uninstall` against configuration files as clients have them, sound and broken.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails may panic, and reads better so")]
+
 mod support;
 
 use support::Machine;

@@ -1,19 +1,23 @@
 //! The real binary as a server, over both transports.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails may panic, and reads better so")]
+
 mod support;
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Stdio};
 
 use diptych::client::{Client, ClientError, Protocol};
 use serde_json::json;
-use support::{DIPTYCH, Machine};
+use support::Machine;
 
 #[tokio::test]
 async fn it_serves_over_stdio_at_every_protocol() {
+    let machine = Machine::new();
     for protocol in Protocol::TESTED {
         for arguments in [&[][..], &["serve"]] {
-            let client = Client::command(DIPTYCH, arguments).protocol(protocol).connect().await.unwrap();
+            let (program, words) = machine.words(arguments);
+            let client = Client::command(program, words).protocol(protocol).connect().await.unwrap();
             let tools = client.tools().await.unwrap();
             assert!(tools.iter().any(|tool| tool["name"] == "search_patterns"), "{protocol:?}");
             let reply = client.call("search_patterns", json!({"q": "retry"})).await.unwrap();
@@ -25,10 +29,9 @@ async fn it_serves_over_stdio_at_every_protocol() {
 
 #[tokio::test]
 async fn settings_shape_the_server() {
-    let reply = Client::command(DIPTYCH, ["serve", "--structured", "never", "--budget", "300"])
-        .call("search_patterns", json!({"q": "retry"}))
-        .await
-        .unwrap();
+    let machine = Machine::new();
+    let (program, words) = machine.words(&["serve", "--structured", "never", "--budget", "300"]);
+    let reply = Client::command(program, words).call("search_patterns", json!({"q": "retry"})).await.unwrap();
     assert_eq!(reply.structured, None);
     assert!(reply.text().len() < 1_600, "{}", reply.text().len());
 }
@@ -131,4 +134,47 @@ async fn it_ends_when_it_is_told_to() {
     let status = tokio::task::spawn_blocking(move || listening.child.wait().unwrap()).await.unwrap();
     assert_eq!(status.code(), Some(0));
     drop(client);
+}
+
+const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#;
+
+/// Says hello to a server on its standard input, and waits for its answer.
+fn greet(child: &mut Child) -> String {
+    writeln!(child.stdin.as_mut().unwrap(), "{HELLO}").unwrap();
+    let mut answer = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut answer).unwrap();
+    answer
+}
+
+#[cfg(unix)]
+#[test]
+fn on_stdio_it_ends_when_it_is_told_to_although_its_client_is_still_there() {
+    let machine = Machine::new();
+    let mut command = machine.command(&["serve"]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+    assert!(greet(&mut child).contains("\"serverInfo\""));
+    let id = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    let stdin = child.stdin.take();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    drop(stdin);
+}
+
+#[tokio::test]
+async fn one_server_on_both_transports() {
+    let machine = Machine::new();
+    let mut command = machine.command(&["serve", "--http", "0"]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let url = line.trim().strip_prefix("Serving at ").expect(&line).to_owned();
+    assert!(greet(&mut child).contains("\"serverInfo\""));
+    // The one that came by standard input leaves; the others stay.
+    drop(child.stdin.take());
+    let reply = Client::url(&url).call("get_pattern", json!({"id": "effect-all"})).await.unwrap();
+    assert!(!reply.is_error);
+    child.kill().unwrap();
+    child.wait().unwrap();
 }

@@ -1,5 +1,7 @@
 //! Flag, then environment, then file, then default.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails may panic, and reads better so")]
+
 mod support;
 
 use serde_json::Value;
@@ -40,10 +42,14 @@ fn every_setting_can_be_given_in_every_place() {
         let (text, toml) = match (name.as_str(), &shown["value"]) {
             ("structured", _) => ("always", "\"always\"".to_owned()),
             ("toolsets", _) => ("patterns", "[\"patterns\"]".to_owned()),
+            ("graph-file", _) => ("/graph.db", "\"/graph.db\"".to_owned()),
             ("http", _) => ("127.0.0.1:1", "\"127.0.0.1:1\"".to_owned()),
             ("http-rate", _) | (_, Value::Number(_)) => ("123", "123".to_owned()),
             (_, Value::Bool(_)) => ("true", "true".to_owned()),
-            ("patterns" | "http-hosts" | "http-origins", _) => ("embedded", "[\"embedded\"]".to_owned()),
+            (
+                "patterns" | "http-hosts" | "http-origins" | "graph-entity-types" | "graph-relation-types",
+                _,
+            ) => ("embedded", "[\"embedded\"]".to_owned()),
             _ => ("info", "\"info\"".to_owned()),
         };
         let flag = format!("--{name}={text}");
@@ -89,7 +95,7 @@ fn what_cannot_be_used_says_where_it_comes_from() {
     hint: `diptych config` shows every setting and where it comes from.
     ");
     insta::assert_snapshot!(said(&["tools"], &[("DIPTYCH_TOOLSETS", "patterns,paterns")]), @r"
-    error: DIPTYCH_TOOLSETS cannot be used: it must be one of patterns. Did you mean `patterns`?
+    error: DIPTYCH_TOOLSETS cannot be used: it must be one of patterns, graph. Did you mean `patterns`?
     hint: `diptych config` shows every setting and where it comes from.
     ");
     insta::assert_snapshot!(said(&["tools"], &[("DIPTYCH_LOG", "=,=")]), @r"

@@ -1,5 +1,6 @@
 //! The binary at a terminal: prompts, hidden input, the progress bar, Ctrl-C.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails may panic, and reads better so")]
 #![cfg(unix)]
 
 mod support;

@@ -111,7 +111,7 @@ fn unknown(settings: &Settings, tool: &str, definitions: &[Value], other: Option
     }
     // A tool that is there, but not with these settings.
     if let Some(toolset) = toolsets::toolset_of(&tool) {
-        let served = settings.list(&TOOLSETS).iter().any(|name| *name == toolset);
+        let served = settings.list(&TOOLSETS).contains(&toolset);
         let why =
             if served { "it changes something, and `read-only` is on" } else { "its toolset is not served" };
         return Failure::usage(format!("The tool `{tool}` is part of `{toolset}`, but {why}."))

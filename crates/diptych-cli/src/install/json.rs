@@ -153,3 +153,54 @@ impl LowercaseFirst for String {
         letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
+            ".{0,8}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 24, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::hash_map(".{0,6}", inner, 0..4)
+                    .prop_map(|members| Value::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn everything_else_stays_as_it_was(
+            settings in prop::collection::hash_map("[a-z]{1,6}", any_json(), 0..4),
+            servers in prop::collection::hash_map("[a-z ]{1,6}", any_json(), 0..4),
+            pretty in any::<bool>(),
+        ) {
+            let mut before = Value::Object(settings.into_iter().collect());
+            before["mcpServers"] = Value::Object(servers.into_iter().collect());
+            let text = if pretty { format!("{before:#}\n") } else { before.to_string() };
+            let entry = json!({"command": "/bin/diptych", "args": ["serve", "a \"quoted\" \\ path"]});
+            let after = added(&text, Syntax::Json, "mcpServers", "diptych!", &entry, false).unwrap();
+            let mut expected = before.clone();
+            expected["mcpServers"]["diptych!"] = entry.clone();
+            prop_assert_eq!(serde_json::from_str::<Value>(&after).unwrap(), expected);
+            prop_assert_eq!(&added(&after, Syntax::Json, "mcpServers", "diptych!", &entry, false).unwrap(), &after);
+            let removed = removed(&after, Syntax::Json, "mcpServers", "diptych!").unwrap().unwrap();
+            prop_assert_eq!(serde_json::from_str::<Value>(&removed).unwrap(), before);
+        }
+
+        #[test]
+        fn no_text_makes_it_fail_badly(text in ".{0,60}") {
+            let _ = added(&text, Syntax::Jsonc, "servers", "diptych", &json!({}), false);
+            let _ = removed(&text, Syntax::Json, "servers", "diptych");
+        }
+    }
+}

@@ -35,10 +35,11 @@ pub(super) fn added(
     force: bool,
 ) -> Result<String, Problem> {
     let mut document = parse(text)?;
-    if let Some(current) = servers(&document, key)?.and_then(|servers| servers.get(name)) {
-        if !force && !command(current).is_some_and(Entry::is_ours) {
-            return Err(Problem::Taken);
-        }
+    if let Some(current) = servers(&document, key)?.and_then(|servers| servers.get(name))
+        && !force
+        && !command(current).is_some_and(Entry::is_ours)
+    {
+        return Err(Problem::Taken);
     }
     let servers = document.entry(key).or_insert_with(|| {
         let mut table = Table::new();

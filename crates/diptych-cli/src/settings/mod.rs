@@ -41,6 +41,8 @@ pub(crate) enum Kind {
     Address,
     List,
     Choices(&'static [&'static str]),
+    /// A file; the default is in the data folder.
+    File,
     Folders,
 }
 
@@ -77,6 +79,41 @@ pub(crate) const PATTERNS: Setting = Setting {
     default: "embedded",
     scope: Scope::Server,
     help: "A folder of patterns to serve, or `embedded` for the catalogue in the binary; can be given several times, later ones win",
+};
+pub(crate) const GRAPH_FILE: Setting = Setting {
+    name: "graph-file",
+    kind: Kind::File,
+    default: "graph.db",
+    scope: Scope::Server,
+    help: "The file that holds the knowledge graph; by default it is in the data folder",
+};
+pub(crate) const GRAPH_PROJECT: Setting = Setting {
+    name: "graph-project",
+    kind: Kind::Text,
+    default: "default",
+    scope: Scope::Server,
+    help: "The project whose graph is read and written",
+};
+pub(crate) const GRAPH_ALL_PROJECTS: Setting = Setting {
+    name: "graph-all-projects",
+    kind: Kind::Switch,
+    default: "false",
+    scope: Scope::Server,
+    help: "Read and search the graphs of all projects",
+};
+pub(crate) const GRAPH_ENTITY_TYPES: Setting = Setting {
+    name: "graph-entity-types",
+    kind: Kind::List,
+    default: "",
+    scope: Scope::Server,
+    help: "The only types that new entities may have; any, unless said otherwise",
+};
+pub(crate) const GRAPH_RELATION_TYPES: Setting = Setting {
+    name: "graph-relation-types",
+    kind: Kind::List,
+    default: "",
+    scope: Scope::Server,
+    help: "The only types that new relations may have; any, unless said otherwise",
 };
 pub(crate) const STRUCTURED: Setting = Setting {
     name: "structured",
@@ -171,10 +208,15 @@ pub(crate) const LOG: Setting = Setting {
 };
 
 /// Every setting, in the order in which people read of them.
-pub(crate) const TABLE: [&Setting; 16] = [
+pub(crate) const TABLE: [&Setting; 21] = [
     &TOOLSETS,
     &READ_ONLY,
     &PATTERNS,
+    &GRAPH_FILE,
+    &GRAPH_PROJECT,
+    &GRAPH_ALL_PROJECTS,
+    &GRAPH_ENTITY_TYPES,
+    &GRAPH_RELATION_TYPES,
     &STRUCTURED,
     &BUDGET,
     &TIME_LIMIT,
@@ -205,6 +247,7 @@ impl Setting {
             Kind::Choices(_) => "NAME",
             Kind::Count { .. } => "NUMBER",
             Kind::Address => "ADDRESS",
+            Kind::File => "FILE",
             Kind::Folders => "FOLDER",
         }
     }
@@ -235,6 +278,7 @@ impl Setting {
                 .value_parser(PossibleValuesParser::new(choices)),
             Kind::List => argument.action(ArgAction::Append).value_delimiter(','),
             Kind::Folders => argument.action(ArgAction::Append).value_hint(clap::ValueHint::DirPath),
+            Kind::File => argument.value_hint(clap::ValueHint::FilePath),
             Kind::Text | Kind::Secret => argument,
             Kind::Count { .. } | Kind::Address => argument.value_parser(move |text: &str| {
                 Value::parse(self.kind, &[text.to_owned()]).map(|_| text.to_owned())

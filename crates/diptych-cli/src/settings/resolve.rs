@@ -63,7 +63,7 @@ impl Settings {
                 let name = format!("`{}` in {}", setting.name, folders.show(&file));
                 let texts = texts(item, setting.kind).map_err(|problem| unusable(&name, problem))?;
                 let texts = match setting.kind {
-                    Kind::Folders => texts.iter().map(|text| beside(&file, text)).collect(),
+                    Kind::Folders | Kind::File => texts.iter().map(|text| beside(&file, text)).collect(),
                     _ => texts,
                 };
                 let value =
@@ -71,6 +71,9 @@ impl Settings {
                 (Some(value), Origin::File)
             } else if setting.default.is_empty() {
                 (None, Origin::Default)
+            } else if setting.kind == Kind::File {
+                let file = folders.data.join(setting.default);
+                (Some(Value::Text(file.to_string_lossy().into_owned())), Origin::Default)
             } else {
                 (Value::parse_text(setting.kind, setting.default).ok(), Origin::Default)
             };
@@ -154,6 +157,7 @@ impl Settings {
             match value {
                 Some(Value::Switch(true)) => flags.push(flag),
                 Some(Value::Switch(false)) => flags.push(format!("{flag}=false")),
+                Some(Value::Text(text)) if setting.kind == Kind::File => flags.extend([flag, absolute(text)]),
                 Some(Value::Text(text)) => flags.extend([flag, text.clone()]),
                 Some(Value::Count(count)) => flags.extend([flag, count.to_string()]),
                 Some(Value::Address(address)) => flags.extend([flag, address.to_string()]),
@@ -245,6 +249,7 @@ fn beside(file: &Path, text: &str) -> String {
     folder.join(text).to_string_lossy().into_owned()
 }
 
+/// A path that means the same from everywhere.
 fn absolute(folder: &str) -> String {
     if folder == "embedded" {
         return folder.to_owned();

@@ -1,6 +1,6 @@
 //! A machine of its own for each test: a home folder that goes away, and an environment without surprises.
 
-#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test file uses a part of it")]
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -63,6 +63,14 @@ impl Machine {
         }
         command.env("HOME", self.home.path()).env("USERPROFILE", self.home.path());
         command
+    }
+
+    /// The command as words for a client to start, with this machine's home and no settings.
+    pub fn words(&self, arguments: &[&str]) -> (String, Vec<String>) {
+        let home = format!("HOME={}", self.home.path().display());
+        let path = format!("PATH={}", std::env::var("PATH").unwrap_or_default());
+        let words = ["-i", &home, &path, DIPTYCH].into_iter().chain(arguments.iter().copied());
+        ("env".to_owned(), words.map(str::to_owned).collect())
     }
 
     /// Runs the command in a pipe.

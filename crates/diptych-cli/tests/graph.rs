@@ -1,0 +1,110 @@
+//! The knowledge graph from the shell.
+
+#![allow(clippy::unwrap_used, reason = "a test that fails may panic, and reads better so")]
+
+mod support;
+
+use serde_json::Value;
+use support::Machine;
+
+const ADA: &str = r#"{"name": "Ada", "entityType": "person", "observations": ["wrote the first program"]}"#;
+
+#[test]
+fn what_one_call_remembers_the_next_one_knows() {
+    let machine = Machine::new();
+    let ended = machine.run(&["call", "create_entities", "--entities", ADA, "--format", "json"]);
+    assert_eq!(ended.code, 0, "{ended:?}");
+    assert_eq!(serde_json::from_str::<Value>(&ended.out).unwrap()["created"], 1);
+    let ended = machine.run(&["call", "search_nodes", "--query", "program"]);
+    assert!(ended.out.contains("Ada"), "{ended:?}");
+    assert!(machine.path(".local/share/diptych/graph.db").exists());
+    let ended = machine.run(&["call", "search_nodes", "--query", "program", "--format", "json"]);
+    assert_eq!(serde_json::from_str::<Value>(&ended.out).unwrap()["kind"], "nodeSearchResults:v1");
+    let ended = machine.run(&["call", "--graph-project", "other", "search_nodes", "--query", "program"]);
+    assert!(!ended.out.contains("Ada"), "{ended:?}");
+}
+
+#[test]
+fn nothing_is_made_until_something_is_remembered() {
+    let machine = Machine::new();
+    for arguments in [&["tools"][..], &["doctor"], &["completions", "bash"], &["graph", "export"], &["serve"]]
+    {
+        machine.run(arguments);
+        assert!(!machine.path(".local").exists(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_server_that_only_reads_has_no_tool_that_writes() {
+    let machine = Machine::new();
+    let ended = machine.run(&["tools", "--read-only"]);
+    assert!(ended.out.contains("search_nodes") && !ended.out.contains("create_entities"), "{}", ended.out);
+    let ended = machine.run(&["call", "--read-only", "create_entities", "--entities", ADA]);
+    assert_eq!(ended.code, 2);
+    insta::assert_snapshot!(ended.err, @r"
+    error: The tool `create_entities` is part of `graph`, but it changes something, and `read-only` is on.
+    hint: `diptych config` shows where the settings come from.
+    ");
+    let ended = machine.run(&["call", "--toolsets", "patterns", "search_nodes", "--query", "x"]);
+    assert_eq!(ended.code, 2);
+    insta::assert_snapshot!(ended.err, @r"
+    error: The tool `search_nodes` is part of `graph`, but its toolset is not served.
+    hint: `diptych config` shows where the settings come from.
+    ");
+}
+
+#[test]
+fn types_can_be_limited() {
+    let machine = Machine::new();
+    let ended =
+        machine.run(&["call", "--graph-entity-types", "place,thing", "create_entities", "--entities", ADA]);
+    assert_eq!(ended.code, 2, "{ended:?}");
+    assert!(ended.err.contains("place"), "{}", ended.err);
+}
+
+#[test]
+fn a_graph_moves_from_one_store_to_another() {
+    let machine = Machine::new();
+    machine.run(&["call", "create_entities", "--entities", ADA]);
+    let ended = machine.run(&["graph", "export"]);
+    assert_eq!(ended.code, 0);
+    assert!(ended.out.contains("\"name\":\"Ada\""), "{}", ended.out);
+    assert_eq!(machine.run(&["graph", "export", "ada.jsonl"]).code, 0);
+    assert_eq!(machine.run(&["graph", "export", "ada.jsonl"]).code, 2, "what is there is not overwritten");
+    machine.write("memory.jsonl", &format!("{}\nnot json\n", machine.read("ada.jsonl").trim()));
+    let ended = machine.run(&["graph", "import", "memory.jsonl", "--graph-file", "new/graph.db"]);
+    assert_eq!(ended.code, 0, "{ended:?}");
+    assert!(ended.err.contains("memory.jsonl:2: "), "{}", ended.err);
+    assert!(ended.err.contains("1 entities"), "{}", ended.err);
+    assert_eq!(machine.run(&["graph", "backup", "copy.db"]).code, 0);
+    assert_eq!(machine.run(&["graph", "check", "--graph-file", "copy.db"]).code, 0);
+    let ended = machine.run(&["call", "--graph-file", "copy.db", "read_graph"]);
+    assert!(ended.out.contains("Ada"), "{ended:?}");
+    let ended = machine.run(&["doctor"]);
+    assert!(ended.out.contains("graph.db: 1 entities, 0 relations"), "{}", ended.out);
+}
+
+#[test]
+fn a_file_that_is_no_store_is_left_alone() {
+    let machine = Machine::new();
+    machine.write("notes.db", "dear diary, nothing happened today\n");
+    let before = machine.read("notes.db");
+    for arguments in [
+        &["graph", "check", "--graph-file", "notes.db"][..],
+        &["call", "--graph-file", "notes.db", "read_graph"],
+        &["doctor", "--graph-file", "notes.db"],
+    ] {
+        let ended = machine.run(arguments);
+        assert_eq!(ended.code, 1, "{ended:?}");
+        assert_eq!(machine.read("notes.db"), before);
+    }
+    let ended = machine.run(&["graph", "export", "--graph-file", "missing.db"]);
+    assert_eq!(ended.code, 1);
+    insta::assert_snapshot!(ended.err, @r"
+    error: There is no graph yet: missing.db is not there.
+    hint: It is made when something is first remembered. `--graph-file` names another file.
+    ");
+    let ended = machine.run(&["graph", "import", "missing.jsonl"]);
+    assert_eq!(ended.code, 2);
+    insta::assert_snapshot!(ended.err, @"error: missing.jsonl cannot be read: no such file or directory.");
+}
