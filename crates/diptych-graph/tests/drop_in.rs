@@ -70,6 +70,16 @@ async fn the_nine_shared_tools_answer_with_at_least_the_same_fields() {
         assert_eq!(only(&gone, &["success", "message"]), json!({"success": true, "message": message}));
         assert_eq!(gone["deleted"], 1);
     }
+    let gone = memory.done("delete_entities", json!({"entityNames": ["Ada"]})).await;
+    assert_eq!(
+        only(&gone, &["success", "message"]),
+        json!({"success": true, "message": "Entities deleted successfully"})
+    );
+    assert_eq!(
+        (&gone["deleted"], &gone["missing"]),
+        (&json!(0), &json!(["Ada"])),
+        "but the counts tell the truth"
+    );
 }
 
 #[tokio::test]

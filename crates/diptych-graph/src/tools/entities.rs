@@ -100,10 +100,10 @@ pub(super) struct DeleteEntities {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct EntitiesDeleted {
-    /// That the call did what could be done.
+    /// Always true, for clients that look for it: a call that fails is an error.
     success: bool,
-    /// The outcome in a sentence.
-    message: String,
+    /// Always the same, for clients that look for it: `deleted` and `missing` say what happened.
+    message: &'static str,
     /// How many were deleted.
     deleted: usize,
     /// The names of those deleted.
@@ -151,18 +151,10 @@ pub(super) async fn delete_entities(
     }
     Ok(EntitiesDeleted {
         success: true,
-        message: deletion_message("Entities", outcome.missing.is_empty()),
+        message: "Entities deleted successfully",
         deleted: outcome.entity_names.len(),
         entity_names: outcome.entity_names,
         missing: outcome.missing,
         relations_deleted: outcome.relations_deleted,
     })
-}
-
-/// What the delete tools say in `message`.
-pub(super) fn deletion_message(what: &str, found_all: bool) -> String {
-    match found_all {
-        true => format!("{what} deleted successfully"),
-        false => format!("{what} deleted, except those that did not exist"),
-    }
 }

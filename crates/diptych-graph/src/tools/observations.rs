@@ -4,7 +4,6 @@ use diptych::{Cx, Markdown, Present, Stop};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::entities::deletion_message;
 use super::fit::{Cut, cut_together, fit_list};
 use super::{Graph, announce, change, draw};
 use crate::store::{AddedObservations, EntityObservations, NewObservations};
@@ -88,10 +87,10 @@ pub(super) struct DeleteObservations {
 /// The observations that were deleted.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ObservationsDeleted {
-    /// That the call did what could be done.
+    /// Always true, for clients that look for it: a call that fails is an error.
     success: bool,
-    /// The outcome in a sentence.
-    message: String,
+    /// Always the same, for clients that look for it: `deleted` and `missing` say what happened.
+    message: &'static str,
     /// How many were deleted.
     deleted: usize,
     /// For each entity, those deleted.
@@ -160,7 +159,7 @@ pub(super) async fn delete_observations(
     }
     let mut answer = ObservationsDeleted {
         success: true,
-        message: deletion_message("Observations", outcome.missing.is_empty()),
+        message: "Observations deleted successfully",
         deleted: outcome.deleted,
         results: outcome.results,
         missing: outcome.missing,

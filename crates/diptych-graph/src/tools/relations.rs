@@ -4,7 +4,6 @@ use diptych::{Cx, Markdown, Present, Stop, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::entities::deletion_message;
 use super::fit::{cut_together, squeeze};
 use super::{Graph, announce, ask, change, draw};
 use crate::store::{NewRelation, Relation, RelationFacts, RelationKey};
@@ -89,10 +88,10 @@ pub(super) struct DeleteRelations {
 /// The relations that were deleted.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct RelationsDeleted {
-    /// That the call did what could be done.
+    /// Always true, for clients that look for it: a call that fails is an error.
     success: bool,
-    /// The outcome in a sentence.
-    message: String,
+    /// Always the same, for clients that look for it: `deleted` and `missing` say what happened.
+    message: &'static str,
     /// How many were deleted.
     deleted: usize,
     /// Those deleted.
@@ -135,7 +134,7 @@ pub(super) async fn delete_relations(
     }
     Ok(RelationsDeleted {
         success: true,
-        message: deletion_message("Relations", outcome.missing.is_empty()),
+        message: "Relations deleted successfully",
         deleted: outcome.relations.len(),
         relations: outcome.relations,
         missing: outcome.missing,
