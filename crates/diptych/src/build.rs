@@ -227,9 +227,9 @@ pub(crate) fn extend(
             registry.prompts.extend(prompt_entry(&name, prompt, &mut problems).map(Arc::new));
         }
         for resource in toolset.resources {
-            taken.claim("resource", &resource.definition.name, &name, &mut problems);
+            taken.claim("resource URI", &resource.definition.uri, &name, &mut problems);
             if resource.definition.name != resource.definition.uri {
-                taken.claim("resource URI", &resource.definition.uri, &name, &mut problems);
+                taken.claim("resource", &resource.definition.name, &name, &mut problems);
             }
             registry.resources.extend(resource_entry(&name, resource, &mut problems).map(Arc::new));
         }

@@ -70,7 +70,7 @@ pub(crate) struct Inner {
     pub(crate) cancelled: CancellationToken,
     pub(crate) server: Server,
     pub(crate) heard: Heard,
-    pub(crate) storage: Storage,
+    pub(crate) storage: Arc<Storage>,
     pub(crate) committed: AtomicBool,
 }
 

@@ -233,7 +233,11 @@ impl NeedsInput {
         fields.extend(self.also.iter().map(|(key, _)| key.clone()));
         NeedsInputPanel {
             r#type: "elicitation",
-            message: self.message.clone(),
+            // Programs have no link to click, so the address stands in the message.
+            message: match &self.visit {
+                Some(visit) => format!("{} {}", self.message, visit.url),
+                None => self.message.clone(),
+            },
             needs_input: NeedsPanel {
                 fields,
                 reason: if self.reason.is_empty() { self.message.clone() } else { self.reason.clone() },

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -75,6 +76,20 @@ pub(crate) enum Change {
     Resource(String),
 }
 
+/// The changes from now on.
+pub(crate) struct Changes(broadcast::Receiver<Change>);
+
+impl Changes {
+    /// What has changed next. Whoever was too slow to hear everything is told to look at every list again.
+    pub(crate) async fn next(&mut self) -> Option<Vec<Change>> {
+        match self.0.recv().await {
+            Ok(change) => Some(vec![change]),
+            Err(RecvError::Lagged(_)) => Some(vec![Change::Tools, Change::Prompts, Change::Resources]),
+            Err(RecvError::Closed) => None,
+        }
+    }
+}
+
 impl Server {
     /// Starts building a server with the name and version it tells its clients.
     pub fn builder(name: impl Into<String>, version: impl Into<String>) -> Builder {
@@ -122,8 +137,8 @@ impl Server {
         &self.0.stopping
     }
 
-    pub(crate) fn changes(&self) -> broadcast::Receiver<Change> {
-        self.0.changes.subscribe()
+    pub(crate) fn changes(&self) -> Changes {
+        Changes(self.0.changes.subscribe())
     }
 
     pub(crate) fn seal_state(&self, rounds: &mut Rounds, binding: &[u8]) -> String {

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::needs::NeedsInput;
+use crate::resilience::{Classify, Failure};
 use crate::wire::Capability;
 
 /// Why a tool, a prompt or a resource did not answer.
@@ -204,6 +205,31 @@ impl fmt::Display for ToolError {
 
 impl std::error::Error for ToolError {}
 
+/// The text of an I/O error names files: it is for the log.
+impl From<std::io::Error> for ToolError {
+    fn from(error: std::io::Error) -> Self {
+        ToolError::masked(&error)
+    }
+}
+
+/// A call to the outside that failed. The author says what their own error means; the rest is the policy's.
+impl<E: Classify + Into<ToolError>> From<Failure<E>> for ToolError {
+    fn from(failure: Failure<E>) -> Self {
+        let retry_after = failure.retry_after();
+        let error = match failure {
+            Failure::Open { .. } => ToolError::server("Service temporarily unavailable"),
+            Failure::TimedOut { .. } => {
+                ToolError::network("The service did not answer in time.").hint("Try again in a moment.")
+            }
+            Failure::Failed(error) => error.into(),
+        };
+        match retry_after {
+            Some(delay) => error.retry_after(delay),
+            None => error,
+        }
+    }
+}
+
 /// A short random id that ties a masked message to its line in the log.
 pub(crate) fn reference_id() -> String {
     let mut id = uuid::Uuid::new_v4().simple().to_string();
@@ -259,5 +285,40 @@ impl ToolErrorPanel {
             retryable: Some(error.retryable),
             details: (!details.is_empty()).then_some(details),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resilience::Class;
+
+    #[derive(Debug)]
+    struct Busy;
+
+    impl Classify for Busy {
+        fn class(&self) -> Class {
+            Class::BUSY.after(Some(Duration::from_millis(1500)))
+        }
+    }
+
+    impl From<Busy> for ToolError {
+        fn from(_: Busy) -> Self {
+            ToolError::client("Too many requests.")
+        }
+    }
+
+    #[test]
+    fn failures_of_the_outside_are_tool_errors() {
+        let open = ToolError::from(Failure::<Busy>::Open { retry_after: Duration::from_secs(30) });
+        assert_eq!((open.code(), open.message()), (Code::ServerError, "Service temporarily unavailable"));
+        assert_eq!(open.details["retryAfterMs"], 30_000);
+        let busy = ToolError::from(Failure::Failed(Busy));
+        assert_eq!(
+            (busy.code(), busy.retryable, &busy.details["retryAfterMs"]),
+            (Code::ClientError, true, &1500.into())
+        );
+        let late = ToolError::from(Failure::<Busy>::TimedOut { limit: Duration::from_secs(1) });
+        assert_eq!((late.code(), late.retryable), (Code::NetworkError, true));
     }
 }

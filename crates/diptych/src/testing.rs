@@ -14,10 +14,17 @@ use crate::format::Format;
 use crate::server::Server;
 
 /// The wire definitions of a server's tools, for a snapshot.
+///
+/// # Panics
+/// When they cannot be listed.
 pub async fn definitions(server: &Server) -> Vec<Value> {
-    match Client::in_process(server).connect().await {
-        Ok(client) => client.tools().await.unwrap_or_default(),
-        Err(_) => Vec::new(),
+    let client = Client::in_process(server).connect().await;
+    match client {
+        Ok(client) => match client.tools().await {
+            Ok(tools) => tools,
+            Err(error) => panic!("{error}"),
+        },
+        Err(error) => panic!("{error}"),
     }
 }
 
@@ -185,7 +192,7 @@ fn examine(
     let words: usize = reply.content.iter().filter_map(|block| block["text"].as_str()).map(str::len).sum();
     require(words <= budget, "the answer is over the budget");
     if expected == Expected::Error {
-        let said = format!("{drawn}\n{}", structured["message"]);
+        let said = format!("{drawn}\n{structured}");
         for leak in LEAKS {
             require(!said.contains(leak), &format!("the message leaks {leak:?}"));
         }

@@ -13,7 +13,7 @@ use crate::answer::{Answer, Panels};
 use crate::call::{Call, Cx};
 use crate::needs::NeedsInput;
 use crate::schema::{self, JsonObject};
-use crate::stop::{Stop, ToolError};
+use crate::stop::Stop;
 use crate::walk::admit::{self, Violation};
 
 /// A function of the author's, with its argument type forgotten.
@@ -325,12 +325,5 @@ impl Icon {
     pub fn size(mut self, size: impl Into<String>) -> Self {
         self.sizes.push(size.into());
         self
-    }
-}
-
-/// What an author's error becomes when nothing better is known.
-impl From<std::io::Error> for ToolError {
-    fn from(error: std::io::Error) -> Self {
-        ToolError::masked(&error)
     }
 }

@@ -169,6 +169,9 @@ async fn a_secret_is_only_asked_for_where_it_is_hidden() {
     let (server, _) = server();
     let reply = Client::in_process(&server).answered_by(Typist).call("secret", json!({})).await.unwrap();
     assert_eq!(reply.text(), "7 characters");
+    let newest = Client::in_process(&server).protocol(Protocol::V2026_07_28).answered_by(Typist);
+    let reply = newest.call("secret", json!({})).await.unwrap();
+    assert_eq!(reply.kind().as_deref(), Some("needsInput:v1"), "a secret never travels in a request state");
     for protocol in Protocol::TESTED {
         let dial = Client::in_process(&server).protocol(protocol).accepts(json!({"password": "hunter2"}));
         let script = dial.script();
@@ -208,6 +211,13 @@ async fn the_model_and_the_roots_are_asked_on_both_lifecycles() {
         let dial = || Client::in_process(&server).protocol(protocol);
         let reply = dial().samples("Hello!").root("file:///work").call("others", json!({})).await.unwrap();
         assert_eq!(reply.text(), "\"Hello!\" in \"file:///work\"", "{protocol:?}");
+        let reply = dial()
+            .samples("Hello!")
+            .root("file:///work")
+            .call("others", json!({"format": "json"}))
+            .await
+            .unwrap();
+        assert_eq!(reply.kind().as_deref(), Some("text:v1"), "programs have a model and roots too");
         let reply = dial().samples("Hello!").call("others", json!({})).await.unwrap();
         assert_eq!(
             reply.kind().as_deref(),

@@ -421,3 +421,57 @@ async fn the_contract_holds() {
         .await;
     insta::assert_json_snapshot!(definitions(&server).await);
 }
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+#[allow(dead_code)]
+struct Names {
+    names: Vec<String>,
+}
+
+async fn names(_cx: Cx, _: Names) -> Result<Text, Stop> {
+    Ok(Text::new(""))
+}
+
+#[tokio::test]
+async fn a_flood_of_violations_is_cut_short() {
+    let server =
+        server_of(Toolset::new("t", ()).with(tool("names", names).description("Names.").read_only()));
+    let reply = call(&server, "names", json!({"names": vec![0; 10_000]})).await;
+    let violations = reply.structured.unwrap()["details"]["violations"].as_array().unwrap().len();
+    assert_eq!(violations, 51);
+    let long = "x".repeat(100_000);
+    assert!(
+        !call(&server, "names", json!({"names": [], long: 1})).await.is_error,
+        "nobody's misspelling: dropped"
+    );
+}
+
+async fn counting(cx: Cx, _: NoArguments) -> Result<Text, Stop> {
+    let runs = cx.storage().get_or_put(|| std::sync::atomic::AtomicUsize::new(0));
+    let run = runs.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1;
+    if !cx.asked("go") {
+        Err(NeedsInput::new("Go?", "Go on?").field(Field::boolean("go").person_only()))?;
+    }
+    Ok(Text::new(format!("{run} {}", cx.session().is_some())))
+}
+
+#[tokio::test]
+async fn storage_lasts_for_the_session_where_there_is_one_else_for_the_call() {
+    let server =
+        server_of(Toolset::new("t", ()).with(tool("counting", counting).description("Counts its runs.")));
+    let client = Client::in_process(&server)
+        .accepts(json!({"go": true}))
+        .accepts(json!({"go": true}))
+        .connect()
+        .await
+        .unwrap();
+    assert_eq!(client.call("counting", json!({})).await.unwrap().text(), "2 true");
+    assert_eq!(client.call("counting", json!({})).await.unwrap().text(), "4 true");
+    client.close().await;
+    let dial = Client::in_process(&server).protocol(Protocol::V2026_07_28).accepts(json!({"go": true}));
+    assert_eq!(
+        dial.call("counting", json!({})).await.unwrap().text(),
+        "1 false",
+        "each request stands alone"
+    );
+}

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use rmcp::RoleServer;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::RequestContext;
+use tokio_util::sync::CancellationToken;
 
 use crate::call::Session;
 use crate::wire::{Caller, Level, Lifecycle};
@@ -21,6 +22,14 @@ pub(crate) struct Connection {
     log_level: AtomicU8,
     subscriptions: Mutex<HashSet<String>>,
     pub(crate) forwarding: AtomicBool,
+    /// Cancelled when the connection is gone.
+    pub(crate) gone: CancellationToken,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.gone.cancel();
+    }
 }
 
 impl Default for Connection {
@@ -31,6 +40,7 @@ impl Default for Connection {
             log_level: AtomicU8::new(Level::Info as u8),
             subscriptions: Mutex::default(),
             forwarding: AtomicBool::new(false),
+            gone: CancellationToken::new(),
         }
     }
 }

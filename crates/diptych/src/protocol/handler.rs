@@ -15,13 +15,12 @@ use rmcp::model::{
     CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation,
     InputResponses, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Reference,
-    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter,
-    Tool, UnsubscribeRequestParams,
+    ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SetLevelRequestParams,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value, json};
-use tokio::sync::broadcast::error::RecvError;
 
 use super::connection::Connection;
 use super::convert;
@@ -79,28 +78,28 @@ impl Handler {
             return;
         }
         let (peer, connection) = (context.peer.clone(), Arc::downgrade(&self.connection));
+        let gone = self.connection.gone.clone();
         let mut changes = self.server.changes();
         tokio::spawn(async move {
             loop {
-                let change = match changes.recv().await {
-                    Ok(change) => change,
-                    // Too slow: what was missed is made up for by looking again.
-                    Err(RecvError::Lagged(_)) => continue,
-                    Err(RecvError::Closed) => return,
+                let heard = tokio::select! {
+                    heard = changes.next() => heard,
+                    () = gone.cancelled() => return,
                 };
-                let Some(connection) = connection.upgrade() else { return };
-                let sent = match change {
-                    Change::Tools => peer.notify_tool_list_changed().await,
-                    Change::Prompts => peer.notify_prompt_list_changed().await,
-                    Change::Resources => peer.notify_resource_list_changed().await,
-                    Change::Resource(uri) if connection.is_subscribed(&uri) => {
-                        peer.notify_resource_updated(rmcp::model::ResourceUpdatedNotificationParam::new(uri))
-                            .await
+                let (Some(heard), Some(connection)) = (heard, connection.upgrade()) else { return };
+                for change in heard {
+                    let sent = match change {
+                        Change::Tools => peer.notify_tool_list_changed().await,
+                        Change::Prompts => peer.notify_prompt_list_changed().await,
+                        Change::Resources => peer.notify_resource_list_changed().await,
+                        Change::Resource(uri) if connection.is_subscribed(&uri) => {
+                            peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await
+                        }
+                        Change::Resource(_) => Ok(()),
+                    };
+                    if sent.is_err() && peer.is_transport_closed() {
+                        return;
                     }
-                    Change::Resource(_) => Ok(()),
-                };
-                if sent.is_err() && peer.is_transport_closed() {
-                    return;
                 }
             }
         });
@@ -365,31 +364,36 @@ impl ServerHandler for Handler {
         let mut changes = self.server.changes();
         let (sink, accepted) = (context.sink(), context.accepted());
         loop {
-            let change = tokio::select! {
-                change = changes.recv() => change,
+            let heard = tokio::select! {
+                heard = changes.next() => heard,
                 () = context.cancelled() => return Ok(()),
                 () = self.server.stopping().cancelled() => return Ok(()),
             };
-            let sent = match change {
-                Ok(Change::Tools) if accepted.tools_list_changed == Some(true) => {
-                    sink.notify_tool_list_changed().await
+            let Some(heard) = heard else { return Ok(()) };
+            for change in heard {
+                let sent = match change {
+                    Change::Tools if accepted.tools_list_changed == Some(true) => {
+                        sink.notify_tool_list_changed().await
+                    }
+                    Change::Prompts if accepted.prompts_list_changed == Some(true) => {
+                        sink.notify_prompt_list_changed().await
+                    }
+                    Change::Resources if accepted.resources_list_changed == Some(true) => {
+                        sink.notify_resource_list_changed().await
+                    }
+                    Change::Resource(uri)
+                        if accepted
+                            .resource_subscriptions
+                            .as_ref()
+                            .is_some_and(|uris| uris.contains(&uri)) =>
+                    {
+                        sink.notify_resource_updated(uri).await
+                    }
+                    _ => Ok(()),
+                };
+                if sent.is_err() {
+                    return Ok(());
                 }
-                Ok(Change::Prompts) if accepted.prompts_list_changed == Some(true) => {
-                    sink.notify_prompt_list_changed().await
-                }
-                Ok(Change::Resources) if accepted.resources_list_changed == Some(true) => {
-                    sink.notify_resource_list_changed().await
-                }
-                Ok(Change::Resource(uri))
-                    if accepted.resource_subscriptions.as_ref().is_some_and(|uris| uris.contains(&uri)) =>
-                {
-                    sink.notify_resource_updated(uri).await
-                }
-                Ok(_) | Err(RecvError::Lagged(_)) => Ok(()),
-                Err(RecvError::Closed) => return Ok(()),
-            };
-            if sent.is_err() {
-                return Ok(());
             }
         }
     }

@@ -29,6 +29,9 @@ pub(crate) const LINE_LIMIT: usize = 4 * 1024 * 1024;
 /// Bytes that may wait for a client that does not read before answers wait as well.
 const BACKLOG: usize = 8 * 1024 * 1024;
 
+/// How long a client that does not read keeps the connection from closing.
+const FAREWELL: Duration = Duration::from_secs(2);
+
 /// The most complaints about bad lines within a second.
 const COMPLAINTS: u32 = 10;
 
@@ -171,7 +174,13 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for LineTransp
     async fn close(&mut self) -> io::Result<()> {
         self.outbox.close();
         match self.writer.take() {
-            Some(writer) => writer.await.unwrap_or_else(|error| Err(io::Error::other(error))),
+            Some(mut writer) => match tokio::time::timeout(FAREWELL, &mut writer).await {
+                Ok(written) => written.unwrap_or_else(|error| Err(io::Error::other(error))),
+                Err(_) => {
+                    writer.abort();
+                    Err(io::ErrorKind::TimedOut.into())
+                }
+            },
             None => Ok(()),
         }
     }

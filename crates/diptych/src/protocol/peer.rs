@@ -10,10 +10,10 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use rmcp::RoleServer;
 use rmcp::model::{
-    CancelledNotification, CancelledNotificationParam, ClientResult, CreateMessageRequestParams,
-    ElicitRequest, ElicitRequestParams, ElicitationAction, ElicitationSchema,
-    LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, RequestId, SamplingMessage,
-    ServerNotification, ServerRequest,
+    CancelledNotification, CancelledNotificationParam, ClientResult, CreateMessageRequest,
+    CreateMessageRequestParams, ElicitRequest, ElicitRequestParams, ElicitationAction, ElicitationSchema,
+    ListRootsRequest, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, RequestId,
+    SamplingMessage, ServerNotification, ServerRequest,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RequestContext};
 use serde_json::{Map, Value};
@@ -98,15 +98,20 @@ impl Wire for PeerWire {
 
     fn sample(&self, sample: Sample) -> BoxFuture<'_, Result<Value, Fault>> {
         Box::pin(async move {
-            let result = self.peer.create_message(sampling(sample)).await.map_err(|_| Fault)?;
-            serde_json::to_value(result).map_err(|_| Fault)
+            let request = CreateMessageRequest::new(sampling(sample));
+            match self.request(ServerRequest::CreateMessageRequest(request)).await? {
+                ClientResult::CreateMessageResult(result) => serde_json::to_value(result).map_err(|_| Fault),
+                _ => Err(Fault),
+            }
         })
     }
 
     fn roots(&self) -> BoxFuture<'_, Result<Value, Fault>> {
         Box::pin(async move {
-            let result = self.peer.list_roots().await.map_err(|_| Fault)?;
-            serde_json::to_value(result).map_err(|_| Fault)
+            match self.request(ServerRequest::ListRootsRequest(ListRootsRequest::default())).await? {
+                ClientResult::ListRootsResult(result) => serde_json::to_value(result).map_err(|_| Fault),
+                _ => Err(Fault),
+            }
         })
     }
 }

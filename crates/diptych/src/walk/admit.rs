@@ -12,6 +12,12 @@ use serde_json::{Map, Number, Value};
 use crate::schema::JsonObject;
 use crate::stop::ToolError;
 
+/// Violations that one answer lists: nobody mends more at a time, and a hostile call could make millions.
+const MOST_VIOLATIONS: usize = 50;
+
+/// Words longer than this are nobody's misspelling, and comparing them is work.
+const LONGEST_WORD: usize = 128;
+
 /// The shape of the arguments: the schema, and its validator, compiled once.
 pub(crate) struct Shape {
     schema: std::sync::Arc<JsonObject>,
@@ -38,7 +44,13 @@ impl Shape {
         let mut value = Value::Object(arguments);
         coerce(&self.schema, &self.schema, &mut value);
         if !self.validator.is_valid(&value) {
-            violations.extend(self.validator.iter_errors(&value).flat_map(|error| describe(&error)));
+            let found = self.validator.iter_errors(&value).flat_map(|error| describe(&error));
+            violations.extend(found.take(MOST_VIOLATIONS + 1));
+            if violations.len() > MOST_VIOLATIONS {
+                violations.truncate(MOST_VIOLATIONS);
+                let problem = "have more violations than are listed here".to_owned();
+                violations.push(Violation { path: String::new(), problem, suggestion: None });
+            }
         }
         if violations.is_empty() { Ok(value) } else { Err(violations) }
     }
@@ -132,6 +144,9 @@ pub(crate) fn required(schema: &JsonObject) -> Vec<&str> {
 /// The candidate that was probably meant: the same but for case and separators, or a few letters away.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a String>) -> Option<&'a str> {
     let fold = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+    if word.len() > LONGEST_WORD {
+        return None;
+    }
     let folded = fold(word);
     candidates
         .into_iter()
@@ -147,6 +162,9 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a S
 
 /// Up to three candidates that look like the word, best first, for "did you mean".
 pub(crate) fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    if word.len() > LONGEST_WORD {
+        return Vec::new();
+    }
     let mut scored: Vec<(f64, &str)> = candidates
         .into_iter()
         .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))

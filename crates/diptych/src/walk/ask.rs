@@ -4,10 +4,12 @@
 //! clients, or the `needsInput:v1` payload for clients with neither. This is the only place that knows the
 //! difference. Answers are taken in and the tool runs again from the top; nothing is suspended.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +29,8 @@ use crate::wire::{Caller, Capability, Lifecycle, Reaction, Wire};
 /// One call on its way: everything that stays the same from round to round.
 pub(crate) struct Conversation<'a> {
     pub(crate) server: &'a Server,
+    /// What is called: a tool, a prompt, a resource.
+    pub(crate) what: &'static str,
     pub(crate) name: &'a str,
     pub(crate) shape: &'a Shape,
     pub(crate) rules: &'a Rules,
@@ -39,6 +43,8 @@ pub(crate) struct Conversation<'a> {
     pub(crate) session: Option<Arc<Session>>,
     pub(crate) wire: Arc<dyn Wire>,
     pub(crate) cancelled: CancellationToken,
+    /// Lasts for the call, however often the function runs.
+    pub(crate) storage: Arc<Storage>,
 }
 
 /// How a conversation ended.
@@ -122,10 +128,13 @@ impl Conversation<'_> {
             let mut merged = self.arguments.clone();
             merged.extend(rounds.joined.clone());
             let missing = self.shape.missing(&merged).find_map(|name| {
-                self.rules.when_missing.iter().find(|(argument, _)| argument == name).map(|(_, ask)| ask())
+                self.rules.when_missing.iter().find(|(argument, _)| argument == name).map(|(_, ask)| ask)
             });
             if let Some(ask) = missing {
-                return Err(Box::new(ask));
+                return match run::guard(|| ask()) {
+                    Ok(ask) => Err(Box::new(ask)),
+                    Err(error) => Ok(Err(error)),
+                };
             }
             let violations = match self.shape.admit(self.name, merged) {
                 Ok(arguments) => return Ok(Ok(arguments)),
@@ -154,7 +163,7 @@ impl Conversation<'_> {
             cancelled: self.cancelled.clone(),
             server: self.server.clone(),
             heard: rounds.heard(),
-            storage: Storage::default(),
+            storage: Arc::clone(&self.storage),
             committed: AtomicBool::new(false),
         })
     }
@@ -162,7 +171,7 @@ impl Conversation<'_> {
     /// What a request state is bound to: the tool, its arguments and the caller.
     fn binding(&self) -> Vec<u8> {
         let who = self.caller.subject.as_deref().unwrap_or(&self.caller.name);
-        let mut binding = format!("{}\u{1f}{who}\u{1f}", self.name).into_bytes();
+        let mut binding = format!("{}\u{1f}{}\u{1f}{who}\u{1f}", self.what, self.name).into_bytes();
         canonical(&Value::Object(self.arguments.clone()), &mut binding);
         binding
     }
@@ -205,7 +214,8 @@ impl Conversation<'_> {
             return Err(Ended::Refused(Box::new(ask), reaction));
         }
         let pending = Pending::of(&ask);
-        if rounds.round >= MOST_ROUNDS || rounds.leads_nowhere(&ask) || !self.hears(&ask) {
+        let exhausted = rounds.round >= MOST_ROUNDS || rounds.repeats > MOST_REPEATS;
+        if exhausted || rounds.leads_nowhere(&ask) || !self.hears(&ask) {
             return Err(Ended::Unasked(Box::new(ask)));
         }
         if let Some(visit) = ask.visit.as_mut().filter(|visit| rounds.flow.as_deref() == Some(&visit.flow)) {
@@ -240,14 +250,17 @@ impl Conversation<'_> {
     /// Whether this client, in this call, can be asked this natively.
     fn hears(&self, ask: &NeedsInput) -> bool {
         let caller = &self.caller;
-        if self.format != Format::Markdown && !ask.person {
+        // Programs are not a person; the model and the roots can be asked whoever calls.
+        if ask.asks_a_person() && self.format != Format::Markdown && !ask.person {
             return false;
         }
         let person = !ask.asks_a_person()
             || if ask.visit.is_some() {
                 caller.pages
             } else {
-                caller.forms && (!ask.has_secret() || caller.secrets)
+                // Between stateless requests an answer travels where anyone can read it: not a secret.
+                let keeps_secrets = caller.secrets && caller.lifecycle == Lifecycle::Session;
+                caller.forms && (!ask.has_secret() || keeps_secrets)
             };
         let others = ask.also.iter().all(|(_, wanted)| match wanted {
             Wanted::Sample(_) => caller.sampling,
@@ -302,9 +315,11 @@ impl Conversation<'_> {
         const TICK: Duration = Duration::from_secs(5);
         let limit = self.server.settings().ask_limit;
         let mut waited = Duration::ZERO;
+        // The author's future, and so guarded: one that panics has finished.
+        let mut finished = AssertUnwindSafe(finished.as_mut()).catch_unwind();
         while waited < limit {
             tokio::select! {
-                () = &mut finished => return Ok(true),
+                _ = &mut finished => return Ok(true),
                 () = self.cancelled.cancelled() => return Err(Interrupted::Cancelled),
                 () = self.server.stopping().cancelled() => return Err(Interrupted::Shutdown),
                 () = tokio::time::sleep(TICK.min(limit)) => waited += TICK,

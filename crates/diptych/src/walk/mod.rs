@@ -146,6 +146,8 @@ async fn walk_tool(server: &Server, tool: &ToolEntry, request: Request) -> Outco
     }
     let conversation = Conversation {
         server,
+        what: "tool",
+        storage: Arc::default(),
         name: &tool.definition.name,
         shape: &tool.shape,
         rules: &tool.rules,
@@ -210,7 +212,7 @@ pub(crate) async fn get_prompt(server: &Server, name: &str, request: Request) ->
     };
     let PromptEntry { definition, shape, run, .. } = prompt.as_ref();
     let rules = Rules::default();
-    let outcome = simple(server, &definition.name, shape, &rules, request).hold(run).await;
+    let outcome = simple(server, "prompt", &definition.name, shape, &rules, request).hold(run).await;
     end(outcome, |error| match error.code {
         Code::ClientError | Code::NotFound => Fault::InvalidParams(error.message),
         _ => Fault::Internal(error.message),
@@ -232,7 +234,7 @@ pub(crate) async fn read_resource(
     let ResourceEntry { definition, shape, run, .. } = resource.as_ref();
     request.arguments = variables;
     let rules = Rules::default();
-    let outcome = simple(server, &definition.name, shape, &rules, request).hold(run).await;
+    let outcome = simple(server, "resource", &definition.name, shape, &rules, request).hold(run).await;
     end(outcome, |error| match error.code {
         Code::NotFound | Code::ClientError => {
             Fault::NoSuchResource { uri: uri.to_owned(), message: error.message }
@@ -248,6 +250,7 @@ pub(crate) async fn read_resource(
 /// A conversation about something that is not a tool: there is no format, and nothing is written.
 fn simple<'a>(
     server: &'a Server,
+    what: &'static str,
     name: &'a str,
     shape: &'a admit::Shape,
     rules: &'a Rules,
@@ -255,6 +258,8 @@ fn simple<'a>(
 ) -> Conversation<'a> {
     Conversation {
         server,
+        what,
+        storage: Arc::default(),
         name,
         shape,
         rules,
@@ -330,7 +335,8 @@ pub(crate) async fn complete(
     let Value::Object(arguments) = partial else { return Outcome::Done(Vec::new()) };
     let shape = crate::complete::shape();
     let rules = Rules::default();
-    let outcome = simple(server, name, shape, &rules, Request { arguments, ..request }).hold(run).await;
+    let outcome =
+        simple(server, "completion", name, shape, &rules, Request { arguments, ..request }).hold(run).await;
     end(outcome, |error| Fault::Internal(error.message))
 }
 

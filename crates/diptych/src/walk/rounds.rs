@@ -159,7 +159,11 @@ impl Rounds {
         let admitted = Shape::new(Arc::new(schema.clone())).map(|shape| shape.admit(name, answer));
         match admitted {
             Ok(Ok(Value::Object(answer))) => self.kept.extend(answer),
-            Ok(Err(violations)) => self.problem = Some(admit::sentences(&violations)),
+            Ok(Err(violations)) => {
+                self.repeats += 1;
+                self.asked.remove(name);
+                self.problem = Some(admit::sentences(&violations));
+            }
             // A form's schema always compiles, and what it admits is an object.
             _ => {}
         }
@@ -172,6 +176,7 @@ impl Rounds {
 
     /// Takes an inadmissible answer back, so that the tool asks for it again.
     pub(crate) fn take_back(&mut self, argument: &str) -> bool {
+        self.asked.remove(argument);
         self.joined.remove(argument).is_some()
     }
 

@@ -241,7 +241,8 @@ impl Server {
             tracing::warn!(%address, "whoever can reach this address may call: no bearer token is asked for");
         }
         let closing = CancellationToken::new();
-        let sessions = Sessions::default();
+        let settings = self.settings();
+        let sessions = Sessions::lasting(settings.ask_limit.max(settings.time_limit));
         let server = self.clone();
         let service = StreamableHttpService::new(
             move || Ok(Handler::new(server.clone(), false)),

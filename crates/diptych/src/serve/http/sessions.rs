@@ -3,12 +3,12 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 
 /// The sessions and the subjects that opened them.
-#[derive(Default)]
 pub(super) struct Sessions {
     pub(super) manager: Arc<LocalSessionManager>,
     owners: Mutex<HashMap<String, String>>,
@@ -18,6 +18,14 @@ pub(super) struct Sessions {
 const SMALL: usize = 256;
 
 impl Sessions {
+    /// Sessions that outlast their longest silence: a person who takes all the time there is to answer.
+    pub(super) fn lasting(longest_silence: Duration) -> Self {
+        let mut manager = LocalSessionManager::default();
+        let usual = SessionConfig::DEFAULT_KEEP_ALIVE;
+        manager.session_config.keep_alive = Some(usual.max(longest_silence + Duration::from_secs(60)));
+        Sessions { manager: Arc::new(manager), owners: Mutex::default() }
+    }
+
     /// Remembers who opened a session.
     pub(super) async fn opened(&self, session: &str, subject: &str) {
         let sweep = {
