@@ -12,7 +12,8 @@ use serde_json::{Map, Value};
 
 use super::admit::{self, Shape};
 use crate::call::Heard;
-use crate::needs::{NeedsInput, form_schema};
+use crate::field::form_schema;
+use crate::needs::NeedsInput;
 use crate::schema::JsonObject;
 use crate::wire::Reaction;
 
