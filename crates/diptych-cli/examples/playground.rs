@@ -37,6 +37,7 @@ async fn plan_trip(_cx: Cx, trip: Trip) -> Result<Text, Stop> {
 }
 
 async fn sign_in(cx: Cx, _: NoArguments) -> Result<Text, Stop> {
+    cx.progress_with(0, None, Some("knocking".to_owned())).await;
     let password: String = cx.answer("password").or_ask(|| {
         NeedsInput::new("Password Needed", "Sign in to go on.")
             .field(Field::text("password").title("Password").secret())
@@ -44,6 +45,15 @@ async fn sign_in(cx: Cx, _: NoArguments) -> Result<Text, Stop> {
             .as_error()
     })?;
     Ok(Text::new(format!("Signed in with {} characters.", password.chars().count())))
+}
+
+async fn visit(cx: Cx, _: NoArguments) -> Result<Text, Stop> {
+    if cx.flow() != Some("tour") {
+        Err(NeedsInput::new("Visit Needed", "Have a look around first.")
+            .visit("https://example.com/tour", "tour", std::future::ready(()))
+            .person())?;
+    }
+    Ok(Text::new("Welcome back."))
 }
 
 async fn work(cx: Cx, _: NoArguments) -> Result<Text, Stop> {
@@ -82,6 +92,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let play = Toolset::new("play", ())
         .with(tool("plan_trip", plan_trip).description("Plans a trip.").read_only())
         .with(tool("sign_in", sign_in).description("Asks for a password."))
+        .with(tool("visit", visit).description("Sends you to a page.").read_only())
         .with(tool("work", work).description("Works for a while.").read_only())
         .with(tool("wait", wait).description("Never gets anywhere.").read_only())
         .with(tool("fail", fail).description("Fails.").read_only())

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use diptych::Server;
 use diptych::client::{Client, ClientError, Dial, Protocol};
 
+use crate::call::Terminal;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::tame;
 use crate::settings::{SERVER, SERVER_TOKEN, Settings};
@@ -12,53 +14,82 @@ use crate::toolsets;
 /// How long a server may take to say hello. Commands that fetch themselves first are slow.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Whom to call.
+/// Whom to call, and who answers when it asks.
 pub(crate) struct Target {
-    dial: Dial,
-    /// Whose server it is, for people: empty when it is our own.
-    pub(crate) other: Option<String>,
+    server: Whose,
+    terminal: Option<Terminal>,
+}
+
+/// Whose server it is.
+enum Whose {
+    Ours(Server),
+    Url { url: String, token: Option<String> },
+    Command { line: String, words: Vec<String> },
 }
 
 /// Finds out whom to call. Nothing is connected yet.
 pub(crate) fn target(settings: &Settings) -> Outcome<Target> {
-    let Some(server) = settings.text(&SERVER) else {
-        let server = toolsets::own_server(settings)?;
-        return Ok(Target { dial: Client::in_process(&server), other: None });
-    };
-    let dial = if server.starts_with("http://") || server.starts_with("https://") {
-        let dial = Client::url(server);
-        match settings.text(&SERVER_TOKEN) {
-            Some(token) => dial.token(token),
-            None => dial,
+    let server = match settings.text(&SERVER) {
+        None => Whose::Ours(toolsets::own_server(settings)?),
+        Some(url) if url.starts_with("http://") || url.starts_with("https://") => {
+            Whose::Url { url: url.to_owned(), token: settings.text(&SERVER_TOKEN).map(str::to_owned) }
         }
-    } else {
-        let mut words = shlex::split(server).unwrap_or_default().into_iter();
-        let Some(program) = words.next() else {
-            return Err(Failure::usage(format!(
-                "{} is not a URL and not a command.",
-                settings.named(&SERVER)
-            ))
-            .hint("Write a URL such as http://127.0.0.1:8080/mcp, or a command in quotes."));
-        };
-        Client::command(program, words)
+        Some(line) => {
+            let words = shlex::split(line).filter(|words| !words.is_empty()).ok_or_else(|| {
+                Failure::usage(format!("{} is not a URL and not a command.", settings.named(&SERVER)))
+                    .hint("Write a URL such as http://127.0.0.1:8080/mcp, or a command in quotes.")
+            })?;
+            Whose::Command { line: line.to_owned(), words }
+        }
     };
-    Ok(Target { dial: dial.protocol(Protocol::Newest), other: Some(server.to_owned()) })
+    Ok(Target { server, terminal: None })
 }
 
 impl Target {
-    /// Changes how to call.
-    pub(crate) fn with(mut self, change: impl FnOnce(Dial) -> Dial) -> Self {
-        self.dial = change(self.dial);
+    /// The server's URL or command, when it is not our own.
+    pub(crate) fn other(&self) -> Option<&str> {
+        match &self.server {
+            Whose::Ours(_) => None,
+            Whose::Url { url, .. } => Some(url),
+            Whose::Command { line, .. } => Some(line),
+        }
+    }
+
+    /// Lets the person at the terminal answer what the server asks.
+    pub(crate) fn answered_by(mut self, terminal: Terminal) -> Self {
+        self.terminal = Some(terminal);
         self
     }
 
+    fn dial(&self, protocol: Protocol) -> Dial {
+        let dial = match &self.server {
+            Whose::Ours(server) => Client::in_process(server),
+            Whose::Url { url, token: Some(token) } => Client::url(url).token(token),
+            Whose::Url { url, token: None } => Client::url(url),
+            Whose::Command { words, .. } => Client::command(&words[0], &words[1..]),
+        };
+        let dial = dial.named("diptych").protocol(protocol);
+        match &self.terminal {
+            Some(terminal) => dial.answered_by(terminal.clone()),
+            None => dial,
+        }
+    }
+
     /// Connects, or gives up on a server that says nothing.
+    ///
+    /// A session comes first: only there a server may ask for secrets. A server that has none is asked again in
+    /// the newest way.
     pub(crate) async fn connect(self) -> Outcome<Client> {
-        let connected = tokio::time::timeout(PATIENCE, self.dial.named("diptych").connect()).await;
-        let connected = connected.unwrap_or_else(|_| {
+        let connect = async {
+            match self.dial(Protocol::V2025_11_25).connect().await {
+                Err(ClientError::Protocol { .. }) => self.dial(Protocol::Newest).connect().await,
+                connected => connected,
+            }
+        };
+        let connected = tokio::time::timeout(PATIENCE, connect).await.unwrap_or_else(|_| {
             Err(ClientError::Connection(format!("not a word in {} seconds", PATIENCE.as_secs())))
         });
-        connected.map_err(|error| match &self.other {
+        connected.map_err(|error| match self.other() {
             Some(server) => unreachable(server, &error),
             None => failed(&error),
         })

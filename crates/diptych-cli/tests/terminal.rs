@@ -110,6 +110,21 @@ fn ctrl_c_in_a_prompt_ends_with_130_and_gives_the_terminal_back() {
 }
 
 #[test]
+fn pages_are_shown_and_agreed_to() {
+    let machine = Machine::new();
+    for (answer, shown, ended) in [("", "Welcome back.", 0), ("n", "Visit Needed", 3)] {
+        let mut session = play(&machine, &["visit"]);
+        session.exp_string("Have a look around first.").unwrap();
+        session.exp_string("https://example.com/tour").unwrap();
+        session.exp_string("Go on? [Y/n] ").unwrap();
+        session.send_line(answer).unwrap();
+        let rest = session.exp_eof().unwrap();
+        assert!(rest.replace("\u{1b}[1m", "").replace("\u{1b}[4m", "").contains(shown), "{rest}");
+        assert_eq!(code(&session), ended);
+    }
+}
+
+#[test]
 fn the_end_of_the_input_refuses_the_ask() {
     let machine = Machine::new();
     let mut session = play(&machine, &["plan_trip"]);

@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use self::fields::ToolCommand;
 use self::progress::Progress;
-use self::prompt::Terminal;
+pub(crate) use self::prompt::Terminal;
 use crate::command::call_command;
 use crate::connection::{self, Target};
 use crate::exit::{Exit, Failure, Outcome};
@@ -36,12 +36,10 @@ pub(crate) async fn call(settings: &Settings, flags: &ArgMatches) -> Outcome {
     let progress = Progress::default();
     // Whether to ask is known only when the tool's own flags are read, and for that it must be looked up first.
     let asks = output::can_ask() && !rest.iter().any(|word| *word == fields::NO_INPUT_FLAG);
-    let other = target.other.clone();
-    let target = if asks {
-        let terminal = Terminal::new(progress.clone(), other.clone());
-        target.with(|dial| dial.answered_by(terminal))
-    } else {
-        target
+    let other = target.other().map(str::to_owned);
+    let target = match asks {
+        true => target.answered_by(Terminal::new(progress.clone(), other.clone())),
+        false => target,
     };
     let client = target.connect().await?;
     let definitions = client.tools().await.map_err(|error| connection::failed(&error))?;

@@ -12,10 +12,17 @@ const STEPS: u64 = 1000;
 
 /// A progress bar that appears with the first word of progress. Clones are the same bar.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Progress(Arc<Mutex<Option<ProgressBar>>>);
+pub(crate) struct Progress(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    bar: Option<ProgressBar>,
+    /// Something else is on the terminal.
+    aside: bool,
+}
 
 impl Progress {
-    fn bar(&self) -> MutexGuard<'_, Option<ProgressBar>> {
+    fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -23,9 +30,13 @@ impl Progress {
     pub(crate) fn show(&self, notice: &Notice) {
         match notice {
             Notice::Progress { done, total, message } => {
-                let mut bar = self.bar();
+                let mut state = self.state();
+                if state.aside {
+                    return;
+                }
                 // Drawn on standard error, and not at all when that is no terminal.
-                let bar = bar
+                let bar = state
+                    .bar
                     .get_or_insert_with(|| ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()));
                 if let Some(message) = message {
                     bar.set_message(tame(message).replace('\n', " "));
@@ -34,24 +45,26 @@ impl Progress {
             }
             Notice::Log(data) if can_ask() => {
                 let text = data.as_str().map_or_else(|| data.to_string(), str::to_owned);
-                self.aside(|| note(&tame(&text)));
+                self.done();
+                note(&tame(&text));
             }
             _ => {}
         }
     }
 
-    /// Takes the bar away while something else is on the terminal.
+    /// Keeps the bar away while something else is on the terminal. No lock is held meanwhile: Ctrl-C takes the
+    /// bar away as well.
     pub(crate) fn aside<T>(&self, run: impl FnOnce() -> T) -> T {
-        let bar = self.bar().clone();
-        match bar {
-            Some(bar) => bar.suspend(run),
-            None => run(),
-        }
+        self.done();
+        self.state().aside = true;
+        let result = run();
+        self.state().aside = false;
+        result
     }
 
-    /// Takes the bar away for good.
+    /// Takes the bar away; the next word of progress brings it back.
     pub(crate) fn done(&self) {
-        if let Some(bar) = self.bar().take() {
+        if let Some(bar) = self.state().bar.take() {
             bar.finish_and_clear();
         }
     }
