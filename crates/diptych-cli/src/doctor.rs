@@ -9,7 +9,7 @@ use diptych_graph::{Scope, Store};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::install::{self, CLIENTS, ClientFile, Problem};
 use crate::output;
-use crate::settings::{HTTP, HTTP_OPEN, HTTP_TOKEN, SERVER, Settings, TOOLSETS};
+use crate::settings::{HTTP, HTTP_ISSUER, HTTP_OPEN, HTTP_TOKEN, SERVER, Settings, TOOLSETS};
 use crate::{connection, toolsets};
 
 /// The command.
@@ -204,7 +204,7 @@ fn http(settings: &Settings) -> Finding {
     let Some(address) = settings.address(&HTTP) else {
         return Finding::new(State::Idle, "Not served; `diptych serve --http 127.0.0.1:8080` does.");
     };
-    let guarded = settings.text(&HTTP_TOKEN).is_some();
+    let guarded = settings.text(&HTTP_TOKEN).or(settings.text(&HTTP_ISSUER)).is_some();
     if !guarded && !address.ip().is_loopback() && !settings.switch(&HTTP_OPEN) {
         return Finding::new(
             State::Wrong,

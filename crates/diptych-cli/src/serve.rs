@@ -4,11 +4,14 @@ use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use diptych::{Http, ServeError, Server};
+use diptych::{Http, Issuer, ServeError, Server};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::note;
-use crate::settings::{DRAIN, HTTP, HTTP_HOSTS, HTTP_OPEN, HTTP_ORIGINS, HTTP_RATE, HTTP_TOKEN, Settings};
+use crate::settings::{
+    DRAIN, HTTP, HTTP_AUDIENCE, HTTP_HOSTS, HTTP_ISSUER, HTTP_OPEN, HTTP_ORIGINS, HTTP_RATE, HTTP_SCOPES,
+    HTTP_TOKEN, Settings,
+};
 use crate::toolsets;
 
 /// Serves until the client goes away or the process is told to end.
@@ -50,8 +53,14 @@ fn http(settings: &Settings, address: SocketAddr, drain: Duration) -> Outcome<Ht
         .drain(drain)
         .allowed_hosts(settings.list(&HTTP_HOSTS))
         .allowed_origins(settings.list(&HTTP_ORIGINS));
-    match settings.text(&HTTP_TOKEN) {
-        Some(token) => http = http.bearer_token(token, "token"),
+    if let Some(token) = settings.text(&HTTP_TOKEN) {
+        http = http.bearer_token(token, "token");
+    }
+    if let Some(issuer) = issuer(settings)? {
+        http = http.issuer(issuer);
+    }
+    match settings.text(&HTTP_TOKEN).or(settings.text(&HTTP_ISSUER)) {
+        Some(_) => {}
         None if address.ip().is_loopback() || settings.switch(&HTTP_OPEN) => {}
         None => {
             return Err(Failure::usage(format!(
@@ -68,6 +77,23 @@ fn http(settings: &Settings, address: SocketAddr, drain: Duration) -> Outcome<Ht
         http = http.rate_limit(per_minute, (per_minute / 10).max(10));
     }
     Ok(http)
+}
+
+/// The issuer whose tokens are let in, if there is one.
+fn issuer(settings: &Settings) -> Outcome<Option<Issuer>> {
+    let Some(name) = settings.text(&HTTP_ISSUER) else { return Ok(None) };
+    let Some(audience) = settings.text(&HTTP_AUDIENCE) else {
+        return Err(Failure::usage(format!(
+            "{} is set, but not what its tokens must be made for.",
+            settings.named(&HTTP_ISSUER)
+        ))
+        .hint("Set `--http-audience` to the URL under which clients know this server."));
+    };
+    let mut issuer = Issuer::new(name, audience);
+    if audience.starts_with("http") {
+        issuer = issuer.resource(audience);
+    }
+    Ok(Some(settings.list(&HTTP_SCOPES).iter().fold(issuer, Issuer::scope)))
 }
 
 /// What a person sees who starts the server at a terminal.

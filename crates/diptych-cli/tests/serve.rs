@@ -124,6 +124,25 @@ fn other_machines_are_not_served_without_a_token() {
     ");
 }
 
+#[test]
+fn an_issuer_needs_an_audience() {
+    let ended = Machine::new().run(&["serve", "--http", "0", "--http-issuer", "https://login.example.com"]);
+    assert_eq!(ended.code, 2);
+    insta::assert_snapshot!(ended.err, @r"
+    error: `--http-issuer` is set, but not what its tokens must be made for.
+    hint: Set `--http-audience` to the URL under which clients know this server.
+    ");
+}
+
+#[tokio::test]
+async fn an_issuers_tokens_are_asked_for() {
+    let issuer =
+        ["--http-issuer", "https://login.example.com", "--http-audience", "https://mcp.example.com/mcp"];
+    let listening = Listening::start(&issuer, &[]);
+    let refused = Client::url(&listening.url).connect().await;
+    assert!(matches!(refused, Err(ClientError::Connection(_))), "{refused:?}");
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn it_ends_when_it_is_told_to() {

@@ -47,7 +47,12 @@ fn every_setting_can_be_given_in_every_place() {
             ("http-rate", _) | (_, Value::Number(_)) => ("123", "123".to_owned()),
             (_, Value::Bool(_)) => ("true", "true".to_owned()),
             (
-                "patterns" | "http-hosts" | "http-origins" | "graph-entity-types" | "graph-relation-types",
+                "patterns"
+                | "http-hosts"
+                | "http-origins"
+                | "http-scopes"
+                | "graph-entity-types"
+                | "graph-relation-types",
                 _,
             ) => ("embedded", "[\"embedded\"]".to_owned()),
             _ => ("info", "\"info\"".to_owned()),

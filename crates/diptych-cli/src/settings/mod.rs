@@ -150,6 +150,27 @@ pub(crate) const HTTP_TOKEN: Setting = Setting {
     scope: Scope::Http,
     help: "The bearer token that HTTP clients must present; other users of this machine can see flags, so prefer the variable",
 };
+pub(crate) const HTTP_ISSUER: Setting = Setting {
+    name: "http-issuer",
+    kind: Kind::Text,
+    default: "",
+    scope: Scope::Http,
+    help: "The OAuth issuer whose access tokens are let in, as its tokens name it",
+};
+pub(crate) const HTTP_AUDIENCE: Setting = Setting {
+    name: "http-audience",
+    kind: Kind::Text,
+    default: "",
+    scope: Scope::Http,
+    help: "What the issuer's tokens must be made for: the URL under which clients know this server",
+};
+pub(crate) const HTTP_SCOPES: Setting = Setting {
+    name: "http-scopes",
+    kind: Kind::List,
+    default: "",
+    scope: Scope::Http,
+    help: "The scopes that the issuer's tokens must have",
+};
 pub(crate) const HTTP_OPEN: Setting = Setting {
     name: "http-open",
     kind: Kind::Switch,
@@ -208,7 +229,7 @@ pub(crate) const LOG: Setting = Setting {
 };
 
 /// Every setting, in the order in which people read of them.
-pub(crate) const TABLE: [&Setting; 21] = [
+pub(crate) const TABLE: [&Setting; 24] = [
     &TOOLSETS,
     &READ_ONLY,
     &PATTERNS,
@@ -222,6 +243,9 @@ pub(crate) const TABLE: [&Setting; 21] = [
     &TIME_LIMIT,
     &HTTP,
     &HTTP_TOKEN,
+    &HTTP_ISSUER,
+    &HTTP_AUDIENCE,
+    &HTTP_SCOPES,
     &HTTP_OPEN,
     &HTTP_HOSTS,
     &HTTP_ORIGINS,
