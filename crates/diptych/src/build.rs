@@ -399,7 +399,7 @@ fn sentence(text: &impl ToString) -> String {
 fn compile<T>(subject: &str, compiled: Result<T, String>, problems: &mut Vec<Problem>) -> Option<T> {
     compiled
         .map_err(|why| {
-            problems.push(Problem::new(format!("{subject} has a schema that is not one"), sentence(&why)))
+            problems.push(Problem::new(format!("{subject} has a schema that is not one"), sentence(&why)));
         })
         .ok()
 }

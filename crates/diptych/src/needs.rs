@@ -35,8 +35,11 @@ pub struct NeedsInput {
     pub(crate) is_error: bool,
     pub(crate) declined: Option<Box<dyn Panels>>,
     pub(crate) cancelled: Option<Box<dyn Panels>>,
-    details: Option<Box<dyn Fn(&mut Markdown) + Send + Sync>>,
+    details: Option<Details>,
 }
+
+/// Draws what stands below the question.
+type Details = Box<dyn Fn(&mut Markdown) + Send + Sync>;
 
 /// What the model or the client, rather than a person, is asked for.
 #[derive(Debug, Clone)]

@@ -115,7 +115,7 @@ pub(crate) fn parse<I: DeserializeOwned>(arguments: &Value) -> Result<I, Stop> {
             let path = error.path().to_string();
             let path = if path == "." { String::new() } else { path };
             let problem = admit::describe_serde(error.inner());
-            Err(admit::invalid(vec![Violation { path, problem, suggestion: None }]).into())
+            Err(admit::invalid(&[Violation { path, problem, suggestion: None }]).into())
         }
     }
 }

@@ -302,7 +302,7 @@ impl Present for Numbers {
     }
 
     fn more(&self) -> Option<More> {
-        (self.from > 0).then(|| More { total: self.total, next_cursor: None })
+        (self.from > 0).then_some(More { total: self.total, next_cursor: None })
     }
 }
 

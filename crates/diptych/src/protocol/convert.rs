@@ -147,7 +147,7 @@ fn required(capability: Capability) -> ClientCapabilities {
     let mut capabilities = ClientCapabilities::default();
     match capability {
         Capability::Elicitation => {
-            capabilities.elicitation = Some(rmcp::model::ElicitationCapability::default())
+            capabilities.elicitation = Some(rmcp::model::ElicitationCapability::default());
         }
         Capability::Sampling => capabilities.sampling = Some(SamplingCapability::default()),
         Capability::Roots => capabilities.roots = Some(rmcp::model::RootsCapabilities::default()),

@@ -112,12 +112,12 @@ fn unknown_method(method: &str) -> ErrorData {
 }
 
 /// A page of a list: from the entry after the one that the cursor names.
-fn page<'a, T>(
-    entries: &'a [T],
+fn page<T>(
+    entries: &[T],
     name: impl Fn(&T) -> &str,
     request: Option<PaginatedRequestParams>,
     size: usize,
-) -> Result<(&'a [T], Option<String>), ErrorData> {
+) -> Result<(&[T], Option<String>), ErrorData> {
     let start = match request.and_then(|request| request.cursor) {
         None => 0,
         Some(cursor) => {
@@ -193,10 +193,7 @@ impl ServerHandler for Handler {
             tools.extend(aliases.map(|alias| convert::alias(&entry.definition, alias, with_output)));
         }
         let (page, next) = page(&tools, |tool| &tool.name, params, settings.page_size)?;
-        let mut result = ListToolsResult::default();
-        result.tools = page.to_vec();
-        result.next_cursor = next;
-        Ok(result)
+        Ok(ListToolsResult { tools: page.to_vec(), next_cursor: next, ..ListToolsResult::default() })
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -212,10 +209,8 @@ impl ServerHandler for Handler {
         let registry = self.server.registry();
         let size = self.server.settings().page_size;
         let (page, next) = page(&registry.prompts, |prompt| &prompt.definition.name, params, size)?;
-        let mut result = ListPromptsResult::default();
-        result.prompts = page.iter().map(|prompt| convert::prompt(&prompt.definition)).collect();
-        result.next_cursor = next;
-        Ok(result)
+        let prompts = page.iter().map(|prompt| convert::prompt(&prompt.definition)).collect();
+        Ok(ListPromptsResult { prompts, next_cursor: next, ..ListPromptsResult::default() })
     }
 
     async fn get_prompt(
@@ -243,10 +238,8 @@ impl ServerHandler for Handler {
         let registry = self.server.registry();
         let fixed: Vec<_> = registry.resources.iter().filter(|one| one.template.is_none()).collect();
         let (page, next) = page(&fixed, |one| &one.definition.uri, params, self.server.settings().page_size)?;
-        let mut result = ListResourcesResult::default();
-        result.resources = page.iter().map(|one| convert::resource(&one.definition)).collect();
-        result.next_cursor = next;
-        Ok(result)
+        let resources = page.iter().map(|one| convert::resource(&one.definition)).collect();
+        Ok(ListResourcesResult { resources, next_cursor: next, ..ListResourcesResult::default() })
     }
 
     async fn list_resource_templates(
@@ -258,10 +251,8 @@ impl ServerHandler for Handler {
         let templates: Vec<_> = registry.resources.iter().filter(|one| one.template.is_some()).collect();
         let (page, next) =
             page(&templates, |one| &one.definition.uri, params, self.server.settings().page_size)?;
-        let mut result = ListResourceTemplatesResult::default();
-        result.resource_templates = page.iter().map(|one| convert::template(&one.definition)).collect();
-        result.next_cursor = next;
-        Ok(result)
+        let resource_templates = page.iter().map(|one| convert::template(&one.definition)).collect();
+        Ok(ListResourceTemplatesResult { resource_templates, next_cursor: next, ..Default::default() })
     }
 
     async fn read_resource(

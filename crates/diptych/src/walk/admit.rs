@@ -114,7 +114,7 @@ pub(crate) fn sentences(violations: &[Violation]) -> String {
 }
 
 /// The tool error for invalid arguments.
-pub(crate) fn invalid(violations: Vec<Violation>) -> ToolError {
+pub(crate) fn invalid(violations: &[Violation]) -> ToolError {
     let list: Vec<Value> = violations
         .iter()
         .map(|violation| {
@@ -127,7 +127,7 @@ pub(crate) fn invalid(violations: Vec<Violation>) -> ToolError {
             Value::Object(entry)
         })
         .collect();
-    ToolError::client(format!("Invalid input: {}", sentences(&violations))).detail("violations", list)
+    ToolError::client(format!("Invalid input: {}", sentences(violations))).detail("violations", list)
 }
 
 /// The declared properties of an object schema.
@@ -198,8 +198,7 @@ fn coerce(root: &JsonObject, schema: &JsonObject, value: &mut Value) {
         Value::Object(members) => {
             let known = properties(schema);
             members.retain(|name, member| {
-                !member.is_null()
-                    || !known.get(name).and_then(Value::as_object).is_some_and(|s| !allows_null(s))
+                !member.is_null() || known.get(name).and_then(Value::as_object).is_none_or(allows_null)
             });
             for (name, member) in members.iter_mut() {
                 let own = known.get(name).or_else(|| schema.get("additionalProperties"));

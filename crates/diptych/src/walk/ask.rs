@@ -143,7 +143,7 @@ impl Conversation<'_> {
             let answered =
                 violations.iter().all(|violation| rounds.joined.contains_key(violation.argument()));
             if !answered || rounds.repeats >= MOST_REPEATS {
-                return Ok(Err(admit::invalid(violations)));
+                return Ok(Err(admit::invalid(&violations)));
             }
             rounds.repeats += 1;
             rounds.problem = Some(admit::sentences(&violations));

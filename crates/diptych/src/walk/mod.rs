@@ -142,7 +142,7 @@ async fn walk_tool(server: &Server, tool: &ToolEntry, request: Request) -> Outco
             suggestion: None,
         };
         let rendering = Rendering { format: Format::Markdown, ..rendering };
-        return Outcome::Done(rendering.failure(&admit::invalid(vec![violation])));
+        return Outcome::Done(rendering.failure(&admit::invalid(&[violation])));
     }
     let conversation = Conversation {
         server,
