@@ -10,6 +10,7 @@ mod prompt;
 mod show;
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use clap::ArgMatches;
 use diptych::client::{Client, ClientError, Reply};
@@ -55,14 +56,22 @@ pub(crate) async fn call(settings: &Settings, flags: &ArgMatches) -> Outcome {
         progress.done();
         reply
     };
+    let mut interrupt = std::pin::pin!(tokio::signal::ctrl_c());
     let reply = tokio::select! {
         reply = answer => reply,
-        _ = tokio::signal::ctrl_c() => return Err(interrupted(&progress)),
+        _ = &mut interrupt => return Err(interrupted(&progress)),
     };
+    // Ctrl-C also reaches a server that we started, and its end may be noticed before the signal is.
+    if reply.is_err() && tokio::time::timeout(SIGNAL_DELAY, interrupt).await.is_ok() {
+        return Err(interrupted(&progress));
+    }
     let reply = reply.map_err(|error| connection::failed(&error))?;
     client.close().await;
     show::reply(&reply, asked.format, &command)
 }
+
+/// How much later than a server's end the signal that ended it may arrive.
+const SIGNAL_DELAY: Duration = Duration::from_millis(250);
 
 /// `diptych call` and `diptych call --help`.
 async fn without_a_tool(target: Target, help: bool) -> Outcome {
