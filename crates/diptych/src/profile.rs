@@ -22,15 +22,12 @@ const WITHOUT_STRUCTURED: &[(&str, &str)] = &[
     (
         "claude-code",
         "drops the text of a result when structuredContent is present: anthropics/claude-code#55677, #45575; \
-         mended by removing structured content in AeternaLabsHQ/pullmd#1",
+         mended by removing structured content in AeternaLabsHQ/pullmd#1. Its name: screenpipe/screenpipe#5796",
     ),
     (
-        "github-copilot-cli",
-        "forwarded only structuredContent (github/copilot-cli#3258), later both, paying twice (#4515)",
-    ),
-    (
-        "onyx",
-        "sends text and structured content both to the model, doubling the tokens: onyx-dot-app/onyx#14171",
+        "github-copilot-developer",
+        "the Copilot CLI forwarded only structuredContent (github/copilot-cli#3258), later both, paying twice \
+         (#4515). Its name: github/copilot-cli#1268",
     ),
 ];
 
