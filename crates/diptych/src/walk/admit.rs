@@ -78,7 +78,11 @@ impl Shape {
                     problem: "is not an argument of this tool".to_owned(),
                     suggestion: Some(format!("Did you mean `{near}`?")),
                 }),
-                None => tracing::warn!(tool = name, argument = key, "dropped an unknown argument"),
+                None => {
+                    // The name is the client's own, and as long as it likes.
+                    let shown: String = key.chars().take(80).collect();
+                    tracing::warn!(tool = name, argument = shown, "dropped an unknown argument");
+                }
             }
         }
         violations
