@@ -35,10 +35,14 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
 
 /// The layout of the file: 0 for an empty one.
 pub(crate) fn layout(connection: &Connection) -> Result<i64, StoreError> {
-    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    let application: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    // One look: another process may be making the store right now, and half of what it made is no store. A
+    // savepoint, because this is also called inside a transaction.
+    connection.execute_batch("SAVEPOINT layout")?;
+    let seen = look(connection);
+    let released = connection.execute_batch("RELEASE layout");
+    let (version, application, tables) = seen?;
+    released?;
     if application != APPLICATION_ID {
-        let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
         if tables > 0 || version != 0 || application != 0 {
             return Err(StoreError::file(Fault::NotAStore, format_args!("application_id {application:#x}")));
         }
@@ -49,4 +53,13 @@ pub(crate) fn layout(connection: &Connection) -> Result<i64, StoreError> {
         return Err(StoreError::file(fault, "user_version"));
     }
     Ok(version)
+}
+
+/// The layout's number, whose file it is, and how many tables it has.
+fn look(connection: &Connection) -> Result<(i64, i64, i64), rusqlite::Error> {
+    Ok((
+        connection.pragma_query_value(None, "user_version", |row| row.get(0))?,
+        connection.pragma_query_value(None, "application_id", |row| row.get(0))?,
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?,
+    ))
 }
