@@ -77,6 +77,13 @@ impl Cache {
         Ok(package.join(program))
     }
 
+    /// server-memory's program, to be run with [`Cache::node`].
+    pub(crate) fn server_memory(&self, log: &mut Log) -> Result<PathBuf, String> {
+        let name = "@modelcontextprotocol/server-memory";
+        let folder = self.npm(log, "server-memory", &[(name, versions::SERVER_MEMORY)])?;
+        Ok(folder.join("node_modules").join(name).join("dist/index.js"))
+    }
+
     /// The folder whose `node_modules` has the packages of the catalogue's type check.
     pub(crate) fn typecheck_modules(&self, log: &mut Log, manifest: &Path) -> Result<PathBuf, String> {
         let text = fs::read_to_string(manifest)

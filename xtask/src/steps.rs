@@ -84,6 +84,11 @@ const STEPS: &[Step] = &[
     Step { name: "inspector", about: "the MCP inspector's command line", run: external::inspector::step },
     Step { name: "assert", about: "mcp-assert: lint and fuzz over stdio", run: external::assert::step },
     Step {
+        name: "memory",
+        about: "the graph's tools beside server-memory: the same calls, the same answers",
+        run: external::memory::step,
+    },
+    Step {
         name: "catalogue",
         about: "the catalogue's examples, type-checked against the real packages",
         run: external::catalogue::step,
@@ -120,6 +125,7 @@ pub(crate) fn install_everything() -> Result<bool, String> {
         cache.node(&mut log)?;
         cache.conformance(&mut log)?;
         cache.inspector(&mut log)?;
+        cache.server_memory(&mut log)?;
         cache.python(&mut log)?;
         cache.typecheck_modules(&mut log, &external::catalogue::manifest(&root)).map(drop)
     })();
@@ -172,6 +178,12 @@ impl Context {
         command.current_dir(&self.root).args(["build", "--package", package, "--example", name]);
         self.log.run(command, BUILD_LIMIT)?.expect(&format!("building the example {name}"))?;
         Ok(Some(self.target.join("debug/examples").join(name)))
+    }
+
+    /// Builds the binary `diptych` and returns its program.
+    pub(crate) fn binary(&mut self) -> Result<PathBuf, String> {
+        self.cargo(&["build", "--package", "diptych-cli"])?.expect("building the binary")?;
+        Ok(self.target.join("debug/diptych"))
     }
 
     fn cargo(&mut self, arguments: &[&str]) -> Result<crate::run::Finished, String> {

@@ -8,6 +8,8 @@ pub(crate) const NODE: &str = "22.23.3";
 pub(crate) const CONFORMANCE: &str = "0.2.0-alpha.12";
 /// npm `@modelcontextprotocol/inspector`.
 pub(crate) const INSPECTOR: &str = "2.12.0";
+/// npm `@modelcontextprotocol/server-memory`, which the graph's tools are compared with.
+pub(crate) const SERVER_MEMORY: &str = "2026.8.31";
 /// PyPI `mcp`, the official Python client.
 pub(crate) const PYTHON_MCP: &str = "2.3.0";
 /// PyPI `mcp-assert`.

@@ -167,7 +167,7 @@ fn store(settings: &Settings) -> Finding {
         return match usable(folder) {
             Ok(_) => Finding::new(State::Idle, format!("{shown} (made when something is first remembered)")),
             Err(why) => Finding::new(State::Wrong, format!("{shown} cannot be made: its folder {why}"))
-                .mend("Choose another file with `--graph-file`."),
+                .mend("Choose another file with `--graph-db`."),
         };
     }
     let checked = Store::open(&options.database, options.store).and_then(|store| {
@@ -181,7 +181,7 @@ fn store(settings: &Settings) -> Finding {
         Ok((.., findings)) => Finding::new(State::Wrong, format!("{shown}: {}", findings.join("; ")))
             .mend("Restore the last backup, or save what can be read: `diptych graph export FILE`"),
         Err(error) => Finding::new(State::Wrong, format!("{shown}: {error}"))
-            .mend(error.hint().unwrap_or("Choose another file with `--graph-file`.")),
+            .mend(error.hint().unwrap_or("Choose another file with `--graph-db`.")),
     }
 }
 

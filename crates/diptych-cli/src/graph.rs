@@ -63,7 +63,7 @@ fn open(settings: &Settings, make: bool) -> Outcome<(Store, Project)> {
     if !make && !options.database.exists() {
         let shown = settings.folders.show(&options.database);
         return Err(Failure::failed(format!("There is no graph yet: {shown} is not there."))
-            .hint("It is made when something is first remembered. `--graph-file` names another file."));
+            .hint("It is made when something is first remembered. `--graph-db` names another file."));
     }
     let store = Store::open(&options.database, options.store).map_err(|error| failed(&error))?;
     Ok((store, Project::new(options.project)))

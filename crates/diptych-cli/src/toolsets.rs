@@ -9,8 +9,8 @@ use diptych_patterns::{Library, Options, Source};
 
 use crate::exit::{Failure, Outcome};
 use crate::settings::{
-    BUDGET, GRAPH_ALL_PROJECTS, GRAPH_ENTITY_TYPES, GRAPH_FILE, GRAPH_PROJECT, GRAPH_RELATION_TYPES,
-    PATTERNS, READ_ONLY, STRUCTURED, Settings, TIME_LIMIT, TOOLSETS,
+    BUDGET, GRAPH_ALL_PROJECTS, GRAPH_DB, GRAPH_ENTITY_TYPES, GRAPH_RELATION_TYPES, PATTERNS, PROJECT,
+    READ_ONLY, STRUCTURED, Settings, TIME_LIMIT, TOOLSETS,
 };
 
 /// The names of the toolsets.
@@ -87,8 +87,8 @@ pub(crate) fn library(settings: &Settings) -> Outcome<Library> {
 
 /// The knowledge graph that the settings name.
 pub(crate) fn graph(settings: &Settings) -> GraphOptions {
-    let file = settings.text(&GRAPH_FILE).unwrap_or(GRAPH_FILE.default);
-    let mut options = GraphOptions::new(file, settings.text(&GRAPH_PROJECT).unwrap_or_default());
+    let file = settings.text(&GRAPH_DB).unwrap_or(GRAPH_DB.default);
+    let mut options = GraphOptions::new(file, settings.text(&PROJECT).unwrap_or_default());
     options.across_projects = settings.switch(&GRAPH_ALL_PROJECTS);
     if let Some(tokens) = settings.count(&BUDGET) {
         options.budget = usize::try_from(tokens).unwrap_or(usize::MAX);

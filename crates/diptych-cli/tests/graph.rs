@@ -20,8 +20,26 @@ fn what_one_call_remembers_the_next_one_knows() {
     assert!(machine.path(".local/share/diptych/graph.db").exists());
     let ended = machine.run(&["call", "search_nodes", "--query", "program", "--format", "json"]);
     assert_eq!(serde_json::from_str::<Value>(&ended.out).unwrap()["kind"], "nodeSearchResults:v1");
-    let ended = machine.run(&["call", "--graph-project", "other", "search_nodes", "--query", "program"]);
+    let ended = machine.run(&["call", "--project", "other", "search_nodes", "--query", "program"]);
     assert!(!ended.out.contains("Ada"), "{ended:?}");
+}
+
+#[test]
+fn each_repository_has_a_memory_of_its_own() {
+    let machine = Machine::new();
+    machine.run(&["call", "create_entities", "--entities", ADA]);
+    machine.write(".git/HEAD", "ref: refs/heads/main\n");
+    let name = machine.path("").file_name().unwrap().to_string_lossy().into_owned();
+    let shown: Value = serde_json::from_str(&machine.run(&["config", "--json"]).out).unwrap();
+    assert_eq!(shown["project"]["value"], name.as_str());
+    let knows_ada = |flags: &[&str]| {
+        machine.run(&[&["call"], flags, &["open_nodes", "--names", "Ada"]].concat()).out.contains("program")
+    };
+    assert!(!knows_ada(&[]));
+    assert!(knows_ada(&["--project", "default"]));
+    assert!(knows_ada(&["--graph-all-projects"]));
+    machine.run(&["call", "create_entities", "--entities", ADA]);
+    assert!(knows_ada(&["--project", &name]));
 }
 
 #[test]
@@ -72,13 +90,13 @@ fn a_graph_moves_from_one_store_to_another() {
     assert_eq!(machine.run(&["graph", "export", "ada.jsonl"]).code, 0);
     assert_eq!(machine.run(&["graph", "export", "ada.jsonl"]).code, 2, "what is there is not overwritten");
     machine.write("memory.jsonl", &format!("{}\nnot json\n", machine.read("ada.jsonl").trim()));
-    let ended = machine.run(&["graph", "import", "memory.jsonl", "--graph-file", "new/graph.db"]);
+    let ended = machine.run(&["graph", "import", "memory.jsonl", "--graph-db", "new/graph.db"]);
     assert_eq!(ended.code, 0, "{ended:?}");
     assert!(ended.err.contains("memory.jsonl:2: "), "{}", ended.err);
     assert!(ended.err.contains("1 entities"), "{}", ended.err);
     assert_eq!(machine.run(&["graph", "backup", "copy.db"]).code, 0);
-    assert_eq!(machine.run(&["graph", "check", "--graph-file", "copy.db"]).code, 0);
-    let ended = machine.run(&["call", "--graph-file", "copy.db", "read_graph"]);
+    assert_eq!(machine.run(&["graph", "check", "--graph-db", "copy.db"]).code, 0);
+    let ended = machine.run(&["call", "--graph-db", "copy.db", "read_graph"]);
     assert!(ended.out.contains("Ada"), "{ended:?}");
     let ended = machine.run(&["doctor"]);
     assert!(ended.out.contains("graph.db: 1 entities, 0 relations"), "{}", ended.out);
@@ -90,19 +108,19 @@ fn a_file_that_is_no_store_is_left_alone() {
     machine.write("notes.db", "dear diary, nothing happened today\n");
     let before = machine.read("notes.db");
     for arguments in [
-        &["graph", "check", "--graph-file", "notes.db"][..],
-        &["call", "--graph-file", "notes.db", "read_graph"],
-        &["doctor", "--graph-file", "notes.db"],
+        &["graph", "check", "--graph-db", "notes.db"][..],
+        &["call", "--graph-db", "notes.db", "read_graph"],
+        &["doctor", "--graph-db", "notes.db"],
     ] {
         let ended = machine.run(arguments);
         assert_eq!(ended.code, 1, "{ended:?}");
         assert_eq!(machine.read("notes.db"), before);
     }
-    let ended = machine.run(&["graph", "export", "--graph-file", "missing.db"]);
+    let ended = machine.run(&["graph", "export", "--graph-db", "missing.db"]);
     assert_eq!(ended.code, 1);
     insta::assert_snapshot!(ended.err, @r"
     error: There is no graph yet: missing.db is not there.
-    hint: It is made when something is first remembered. `--graph-file` names another file.
+    hint: It is made when something is first remembered. `--graph-db` names another file.
     ");
     let ended = machine.run(&["graph", "import", "missing.jsonl"]);
     assert_eq!(ended.code, 2);

@@ -5,4 +5,5 @@ pub(crate) mod catalogue;
 pub(crate) mod conformance;
 mod examples;
 pub(crate) mod inspector;
+pub(crate) mod memory;
 pub(crate) mod python;

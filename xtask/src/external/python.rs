@@ -48,7 +48,7 @@ pub(crate) fn step(context: &mut Context) -> Result<Tally, String> {
 }
 
 /// Runs one script; each of its lines begins with `ok` or `not ok`.
-fn checks(context: &mut Context, mut command: Command) -> Result<Tally, String> {
+pub(super) fn checks(context: &mut Context, mut command: Command) -> Result<Tally, String> {
     command.env("RUST_LOG", "warn").env("PYTHONDONTWRITEBYTECODE", "1");
     let finished = context.log.run(command, LIMIT)?;
     let mut tally = count(&finished.output);
@@ -56,7 +56,7 @@ fn checks(context: &mut Context, mut command: Command) -> Result<Tally, String> 
         tally.failed += 1;
     }
     if tally.passed + tally.failed == 0 {
-        return Err("a script of the Python client made no checks".to_owned());
+        return Err("a script made no checks".to_owned());
     }
     Ok(tally)
 }

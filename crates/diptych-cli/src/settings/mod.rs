@@ -3,6 +3,7 @@
 //! The table below is the only place that knows them: the flags, the names of the environment variables, the
 //! keys of `diptych.toml`, what `diptych config` shows and the documentation all follow from it.
 
+mod repository;
 mod resolve;
 mod value;
 
@@ -43,6 +44,8 @@ pub(crate) enum Kind {
     Choices(&'static [&'static str]),
     /// A file; the default is in the data folder.
     File,
+    /// A project of the graph; the default is the repository that the working folder is in.
+    Project,
     Folders,
 }
 
@@ -80,19 +83,19 @@ pub(crate) const PATTERNS: Setting = Setting {
     scope: Scope::Server,
     help: "A folder of patterns to serve, or `embedded` for the catalogue in the binary; can be given several times, later ones win",
 };
-pub(crate) const GRAPH_FILE: Setting = Setting {
-    name: "graph-file",
+pub(crate) const GRAPH_DB: Setting = Setting {
+    name: "graph-db",
     kind: Kind::File,
     default: "graph.db",
     scope: Scope::Server,
     help: "The file that holds the knowledge graph; by default it is in the data folder",
 };
-pub(crate) const GRAPH_PROJECT: Setting = Setting {
-    name: "graph-project",
-    kind: Kind::Text,
+pub(crate) const PROJECT: Setting = Setting {
+    name: "project",
+    kind: Kind::Project,
     default: "default",
     scope: Scope::Server,
-    help: "The project whose graph is read and written",
+    help: "The project whose graph is read and written; by default the git repository that the working folder is in, by its name",
 };
 pub(crate) const GRAPH_ALL_PROJECTS: Setting = Setting {
     name: "graph-all-projects",
@@ -233,8 +236,8 @@ pub(crate) const TABLE: [&Setting; 24] = [
     &TOOLSETS,
     &READ_ONLY,
     &PATTERNS,
-    &GRAPH_FILE,
-    &GRAPH_PROJECT,
+    &GRAPH_DB,
+    &PROJECT,
     &GRAPH_ALL_PROJECTS,
     &GRAPH_ENTITY_TYPES,
     &GRAPH_RELATION_TYPES,
@@ -268,7 +271,7 @@ impl Setting {
             Kind::Switch => "BOOL",
             Kind::Text | Kind::Secret | Kind::List => "TEXT",
             Kind::Choice(_) => "CHOICE",
-            Kind::Choices(_) => "NAME",
+            Kind::Choices(_) | Kind::Project => "NAME",
             Kind::Count { .. } => "NUMBER",
             Kind::Address => "ADDRESS",
             Kind::File => "FILE",
@@ -281,6 +284,7 @@ impl Setting {
         let mut help = self.help.to_owned();
         match self.default {
             "" | "false" => {}
+            default if self.kind == Kind::Project => help.push_str(&format!(", else `{default}`")),
             default => help.push_str(&format!(" [default: {default}]")),
         }
         let argument = Arg::new(self.name)
@@ -303,7 +307,7 @@ impl Setting {
             Kind::List => argument.action(ArgAction::Append).value_delimiter(','),
             Kind::Folders => argument.action(ArgAction::Append).value_hint(clap::ValueHint::DirPath),
             Kind::File => argument.value_hint(clap::ValueHint::FilePath),
-            Kind::Text | Kind::Secret => argument,
+            Kind::Text | Kind::Secret | Kind::Project => argument,
             Kind::Count { .. } | Kind::Address => argument.value_parser(move |text: &str| {
                 Value::parse(self.kind, &[text.to_owned()]).map(|_| text.to_owned())
             }),

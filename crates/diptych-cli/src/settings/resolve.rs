@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 use toml_edit::{DocumentMut, Item};
 
-use super::{Kind, Scope, Setting, TABLE, Value};
+use super::{Kind, Scope, Setting, TABLE, Value, repository};
 use crate::exit::{Failure, Outcome, plain};
 use crate::folders::Folders;
 use crate::nearest;
@@ -74,6 +74,8 @@ impl Settings {
             } else if setting.kind == Kind::File {
                 let file = folders.data.join(setting.default);
                 (Some(Value::Text(file.to_string_lossy().into_owned())), Origin::Default)
+            } else if let (Kind::Project, Some(name)) = (setting.kind, repository::name()) {
+                (Some(Value::Text(name)), Origin::Default)
             } else {
                 (Value::parse_text(setting.kind, setting.default).ok(), Origin::Default)
             };
