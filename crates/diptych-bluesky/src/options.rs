@@ -15,6 +15,9 @@ pub struct BlueskyOptions {
     pub service: String,
     /// A DNS-over-HTTPS resolver (JSON) for handles; empty turns DNS off.
     pub dns: String,
+    /// Where a handle's own site is asked for its identity; `{handle}` stands for the handle. Without it, the handle
+    /// goes into the `Host` header.
+    pub well_known: String,
     /// The folder for accounts and what else must last.
     pub data: PathBuf,
     /// The folder for what can be fetched again: repositories and their indexes.
@@ -33,6 +36,7 @@ impl BlueskyOptions {
             plc: "https://plc.directory".to_owned(),
             service: "https://bsky.social".to_owned(),
             dns: "https://cloudflare-dns.com/dns-query".to_owned(),
+            well_known: "https://{handle}".to_owned(),
             data: data.into(),
             cache: cache.into(),
             password_form: false,
