@@ -1,7 +1,7 @@
 //! The toolset `bluesky`: read, search and write the AT Protocol from a conversation.
 #![allow(dead_code, unused_imports, reason = "the tools that use all of this follow")]
 
-mod history;
+pub mod history;
 mod identity;
 mod network;
 mod options;

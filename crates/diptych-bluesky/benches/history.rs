@@ -1,0 +1,202 @@
+//! How fast a history is read, made searchable and searched, and what memory that takes.
+//!
+//! `cargo bench -p diptych-bluesky --features synthetic --bench history [-- --quick]`. Each stage runs in a process of its own, so
+//! that its peak of memory is its own. Figures go to stderr as a Markdown table; they are for reading, not for judging.
+
+#![allow(clippy::unwrap_used, reason = "a measurement that fails should say where")]
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use diptych::ToolError;
+use diptych_bluesky::history::synthetic::{self, Author, Chance};
+use diptych_bluesky::history::{Export, Histories, Index, Origin, People, Query, SigningKey};
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+
+const DID: &str = "did:plc:synthetic";
+
+fn author() -> Author {
+    Author::secp256k1(DID, 7)
+}
+
+/// A repository in a file.
+struct FromFile(PathBuf);
+
+impl Origin for FromFile {
+    async fn key(&self, _fresh: bool) -> Result<SigningKey, ToolError> {
+        Ok(SigningKey::parse(&author().public_key())?)
+    }
+
+    async fn latest(&self) -> Result<String, ToolError> {
+        Ok(synthetic::key_of(2_000_000_000))
+    }
+
+    async fn export(&self, _since: Option<&str>) -> Result<Export, ToolError> {
+        let mut file = File::open(&self.0)?;
+        let total = Some(file.metadata()?.len());
+        let pieces = std::iter::from_fn(move || {
+            let mut piece = vec![0; 64 * 1024];
+            let length = file.read(&mut piece).unwrap();
+            piece.truncate(length);
+            (length > 0).then_some(Ok(piece))
+        });
+        Ok(Export { total, pieces: futures_util::stream::iter(pieces).boxed() })
+    }
+}
+
+fn quiet<'a>(_: u64, _: Option<u64>) -> BoxFuture<'a, ()> {
+    Box::pin(async {})
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    match arguments.first().map(String::as_str) {
+        Some("fetch") => fetch(Path::new(&arguments[1]), Path::new(&arguments[2])),
+        Some("load") => load(Path::new(&arguments[1])),
+        Some("search") => search(Path::new(&arguments[1])),
+        _ => all(arguments.iter().any(|argument| argument == "--quick")),
+    }
+}
+
+fn all(quick: bool) {
+    let folder = tempfile::tempdir().unwrap();
+    let sizes: &[(&str, u64, u64)] = if quick {
+        &[("10k posts", 10_000, 0), ("100k records, 20k of them posts", 20_000, 80_000)]
+    } else {
+        &[("100k posts", 100_000, 0), ("1M records, 200k of them posts", 200_000, 800_000)]
+    };
+    eprintln!("| repository | stage | figures |\n|---|---|---|");
+    for (name, posts, likes) in sizes {
+        let car = folder.path().join("repository.car");
+        synthetic::write_large(File::create(&car).unwrap(), &author(), *posts, *likes).unwrap();
+        let cache = folder.path().join(name.replace(' ', "-"));
+        for (stage, rounds) in [("fetch", 1), ("load", 3), ("search", 1)] {
+            for _ in 0..rounds {
+                let mut command = Command::new(std::env::current_exe().unwrap());
+                command.arg(stage);
+                if stage == "fetch" {
+                    command.arg(&car);
+                }
+                let output = command.arg(&cache).output().unwrap();
+                let text = String::from_utf8_lossy(&output.stderr).into_owned();
+                assert!(output.status.success(), "{text}");
+                for line in text.lines() {
+                    eprintln!("| {name} | {stage} | {line} |");
+                }
+            }
+        }
+    }
+}
+
+fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(future)
+}
+
+/// Reads, verifies, keeps and indexes.
+fn fetch(car: &Path, cache: &Path) {
+    let histories = Histories::new(cache, 8 << 30);
+    let size = car.metadata().unwrap().len() as f64 / 1e6;
+    let start = Instant::now();
+    let history = run(histories.current(DID, &FromFile(car.to_owned()), &quiet)).unwrap();
+    assert!(history.behind.is_none());
+    let took = start.elapsed().as_secs_f64();
+    let index = &history.index;
+    eprintln!(
+        "{size:.0} MB from the first byte to searchable in {took:.2} s: {:.0} MB/s, {:.0} records/s, {:.0} posts/s; peak {} MB",
+        size / took,
+        index.records() as f64 / took,
+        index.len() as f64 / took,
+        memory("VmHWM")
+    );
+}
+
+/// From a file in the cache to the first answer.
+fn load(cache: &Path) {
+    let histories = Histories::new(cache, 8 << 30);
+    let start = Instant::now();
+    let history = run(histories.known(DID, None)).unwrap().unwrap();
+    let loaded = start.elapsed();
+    let found = find(&history.index, &synthetic::word(150)).1;
+    eprintln!(
+        "cold cache to searchable {:.2} s, first answer ({found} found) after {:.2} s: {:.0} posts/s; {} MB in use, peak {} MB",
+        loaded.as_secs_f64(),
+        start.elapsed().as_secs_f64(),
+        history.index.len() as f64 / loaded.as_secs_f64(),
+        memory("VmRSS"),
+        memory("VmHWM")
+    );
+}
+
+fn find(index: &Index, query: &str) -> (Duration, usize) {
+    let start = Instant::now();
+    let query = Query::parse(query, jiff::Timestamp::now()).unwrap();
+    let found = index.search(&query, &People::default(), 0, 25);
+    (start.elapsed(), found.total)
+}
+
+/// Searches of every kind, in turn.
+fn search(cache: &Path) {
+    let histories = Histories::new(cache, 8 << 30);
+    let history = run(histories.known(DID, None)).unwrap().unwrap();
+    let mut chance = Chance::new(99);
+    let kinds: [(&str, fn(&mut Chance) -> String); 9] = [
+        ("a common word", |chance| synthetic::word(chance.below(40))),
+        ("a rare word", |chance| synthetic::word(4_000 + chance.below(30_000))),
+        ("two words", |chance| {
+            format!("{} {}", synthetic::word(chance.below(200)), synthetic::word(chance.below(4_000)))
+        }),
+        ("five words", |chance| (0..5).map(|_| synthetic::word(chance.below(200)) + " ").collect()),
+        ("a misspelt word", |chance| {
+            let mut word = synthetic::word(2_000 + chance.below(30_000));
+            word.insert(3, 'x');
+            word
+        }),
+        ("a phrase", |chance| {
+            format!("\"{} {}\"", synthetic::word(chance.below(200)), synthetic::word(chance.below(200)))
+        }),
+        ("an expression", |chance| format!("/\\b{}\\w*ing\\b/", synthetic::word(chance.below(40)))),
+        ("operators alone", |_| "has:image after:2023-06 -before:2023-05".to_owned()),
+        ("words and operators", |chance| {
+            format!(
+                "{} has:link -{} after:2023-05",
+                synthetic::word(chance.below(200)),
+                synthetic::word(chance.below(200))
+            )
+        }),
+    ];
+    let mut everything = Vec::new();
+    for (name, make) in kinds {
+        let mut took: Vec<Duration> = Vec::new();
+        let mut total = 0;
+        for _ in 0..200 {
+            let (time, found) = find(&history.index, &make(&mut chance));
+            took.push(time);
+            total += found;
+        }
+        everything.extend_from_slice(&took);
+        eprintln!("{name}: {}, {} found on average", quantiles(&mut took), total / 200);
+    }
+    eprintln!("all of these: {}", quantiles(&mut everything));
+}
+
+fn quantiles(took: &mut [Duration]) -> String {
+    took.sort_unstable();
+    let at = |part: f64| took[((took.len() - 1) as f64 * part) as usize].as_secs_f64() * 1e3;
+    format!("p50 {:.2} ms, p99 {:.2} ms", at(0.5), at(0.99))
+}
+
+/// A line of the process's own figures, in MB.
+fn memory(name: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with(name));
+    line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).unwrap_or(0) / 1024
+}
