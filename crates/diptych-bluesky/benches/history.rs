@@ -143,12 +143,14 @@ fn find(index: &Index, query: &str) -> (Duration, usize) {
     (start.elapsed(), found.total)
 }
 
+type MakeQuery = fn(&mut Chance) -> String;
+
 /// Searches of every kind, in turn.
 fn search(cache: &Path) {
     let histories = Histories::new(cache, 8 << 30);
     let history = run(histories.known(DID, None)).unwrap().unwrap();
     let mut chance = Chance::new(99);
-    let kinds: [(&str, fn(&mut Chance) -> String); 9] = [
+    let kinds: [(&str, MakeQuery); 9] = [
         ("a common word", |chance| synthetic::word(chance.below(40))),
         ("a rare word", |chance| synthetic::word(4_000 + chance.below(30_000))),
         ("two words", |chance| {

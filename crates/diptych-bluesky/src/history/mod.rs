@@ -5,8 +5,8 @@
 //!        bytes arrive   are checked    what is kept          what is searched
 //! ```
 //!
-//! [`car`] takes an export apart as it arrives, [`intake`] sets aside what is needed, [`commit`] and [`tree`] prove that it is
-//! the account's and all of it, [`snapshot`] keeps it, [`index`] and [`search`] find posts in it by a [`query`]. [`histories`]
+//! `car` takes an export apart as it arrives, `intake` sets aside what is needed, `commit` and `tree` prove that it is
+//! the account's and all of it, `snapshot` keeps it, `index` and `search` find posts in it by a `query`. `histories`
 //! holds it together: it keeps accounts up to date and answers from what it has when the network is away.
 
 mod car;
@@ -28,8 +28,10 @@ pub mod synthetic;
 mod tests;
 mod tree;
 
+pub use commit::VerifiedCommit;
+pub use content_id::ContentId;
 pub use error::RepositoryError;
-pub use histories::{Export, Histories, History, Origin, Progress};
+pub use histories::{DEFAULT_LIMIT, Export, Histories, History, Origin, Progress, is_outage};
 pub use index::Index;
 pub use key::SigningKey;
 pub use query::{Clause, Expression, Likes, Media, Moment, Problem, Query, Term};
