@@ -15,6 +15,7 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 
@@ -58,6 +59,19 @@ pub struct Export {
 
 /// Is told how many bytes have arrived, and of how many.
 pub type Progress<'a> = &'a (dyn Fn(u64, Option<u64>) -> BoxFuture<'a, ()> + Send + Sync);
+
+/// An account as it was when it was last asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownAccount {
+    /// Its DID.
+    pub did: String,
+    /// Its handle, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handle: Option<String>,
+    /// The service that keeps its repository.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pds: Option<String>,
+}
 
 /// The histories in one folder.
 #[derive(Debug)]
@@ -292,26 +306,30 @@ impl Histories {
         modified.ok().and_then(|time| Timestamp::try_from(time).ok()).unwrap_or(Timestamp::UNIX_EPOCH)
     }
 
-    /// Notes whose handle this is, for when nobody can be asked.
-    pub fn note_handle(&self, handle: &str, did: &str) {
-        let place = self.folder.join(format!("{}.handle", file_name(handle)));
-        if fs::read(&place).is_ok_and(|known| known == did.as_bytes()) {
-            return;
-        }
-        let noted = make_private(&self.folder).and_then(|()| {
-            let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
-            io::Write::write_all(&mut file, did.as_bytes())?;
-            file.persist(&place).map_err(|error| error.error)
-        });
-        if let Err(error) = noted {
-            tracing::warn!(%error, "a handle could not be noted");
+    /// Notes who an account is, under both its names, for when nobody can be asked.
+    pub fn note(&self, account: &KnownAccount) {
+        for name in account.handle.iter().chain([&account.did]) {
+            let place = self.folder.join(format!("{}.account", file_name(name)));
+            let Ok(content) = serde_json::to_vec(account) else { return };
+            if fs::read(&place).is_ok_and(|known| known == content) {
+                continue;
+            }
+            let noted = make_private(&self.folder).and_then(|()| {
+                let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+                io::Write::write_all(&mut file, &content)?;
+                file.persist(&place).map_err(|error| error.error)
+            });
+            if let Err(error) = noted {
+                tracing::warn!(%error, "an account could not be noted");
+            }
         }
     }
 
-    /// Whose handle it was when it was last resolved.
-    pub fn noted_handle(&self, handle: &str) -> Option<String> {
-        let did = fs::read_to_string(self.folder.join(format!("{}.handle", file_name(handle)))).ok()?;
-        did.starts_with("did:").then_some(did)
+    /// Who goes by a handle or DID, as far as was noted.
+    pub fn noted(&self, name: &str) -> Option<KnownAccount> {
+        let content = fs::read(self.folder.join(format!("{}.account", file_name(name)))).ok()?;
+        let account: KnownAccount = serde_json::from_slice(&content).ok()?;
+        (account.did == name || account.handle.as_deref() == Some(name)).then_some(account)
     }
 }
 

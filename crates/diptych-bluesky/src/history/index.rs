@@ -18,6 +18,7 @@ use super::error::RepositoryError;
 use super::post_key;
 use super::query::Media;
 use super::record::{PostRecord, account_of};
+use super::search::Hit;
 use super::snapshot::{Place, PostFile, SnapshotReader, is_damage};
 
 /// How many words a usual post has.
@@ -204,9 +205,21 @@ impl Index {
         &self.people[row.people as usize..][..usize::from(row.people_count)]
     }
 
-    /// The whole record of a post.
-    pub(crate) fn record(&self, post: u32) -> std::io::Result<Vec<u8>> {
-        self.file.post(self.rows[post as usize].place)
+    /// A found post's record key.
+    pub(crate) fn key_of(&self, hit: Hit) -> &str {
+        self.key(hit.post)
+    }
+
+    /// The post that a found post answers.
+    pub(crate) fn parent(&self, hit: Hit) -> Option<String> {
+        let record = self.file.post(self.rows[hit.post as usize].place).ok()?;
+        PostRecord::read(&record)?.parent.map(str::to_owned)
+    }
+
+    /// The whole record of a found post, in the JSON form of the AT Protocol.
+    pub(crate) fn record_json(&self, hit: Hit) -> Result<serde_json::Value, RepositoryError> {
+        let record = self.file.post(self.rows[hit.post as usize].place)?;
+        super::cbor::Cbor::new(&record).json()
     }
 }
 

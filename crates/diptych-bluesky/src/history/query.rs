@@ -162,7 +162,7 @@ impl Query {
     pub fn plain_text(&self) -> String {
         let mut parts = Vec::new();
         for term in &self.terms {
-            if matches!(term.clause, Clause::Word(_) | Clause::Phrase(_)) {
+            if !term.negated && matches!(term.clause, Clause::Word(_) | Clause::Phrase(_)) {
                 parts.push(term.to_string());
             }
         }

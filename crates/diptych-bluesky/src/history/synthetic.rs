@@ -481,3 +481,8 @@ pub fn write_large(file: impl Write + Seek, author: &Author, posts: u64, likes: 
     file.flush()?;
     Ok(rev)
 }
+
+/// A record in the JSON form of the AT Protocol.
+pub fn json(record: &[u8]) -> serde_json::Value {
+    super::cbor::Cbor::new(record).json().unwrap_or_default()
+}

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::content_id::ContentId;
-use super::histories::{Export, Histories, Origin};
+use super::histories::{Export, Histories, KnownAccount, Origin};
 use super::index::Index;
 use super::intake::Intake;
 use super::query::Query;
@@ -686,12 +686,18 @@ async fn two_at_once_fetch_once() {
 }
 
 #[tokio::test]
-async fn handles_are_remembered_and_files_are_private() {
+async fn accounts_are_remembered_and_files_are_private() {
     let folder = tempfile::tempdir().unwrap();
     let histories = Histories::new(folder.path().join("cache"), 1 << 30);
-    assert_eq!(histories.noted_handle("alice.test"), None);
-    histories.note_handle("alice.test", DID);
-    assert_eq!(histories.noted_handle("alice.test").as_deref(), Some(DID));
+    assert_eq!(histories.noted("alice.test"), None);
+    let account = KnownAccount {
+        did: DID.to_owned(),
+        handle: Some("alice.test".to_owned()),
+        pds: Some("https://pds.example.com".to_owned()),
+    };
+    histories.note(&account);
+    assert_eq!(histories.noted("alice.test").as_ref(), Some(&account));
+    assert_eq!(histories.noted(DID).as_ref(), Some(&account));
     histories.current(DID, &Server::new(repository(1)), &quiet).await.unwrap();
     #[cfg(unix)]
     for entry in std::fs::read_dir(folder.path().join("cache")).unwrap() {
