@@ -29,6 +29,8 @@ use super::snapshot::KnownRecords;
 const KEPT: usize = 4;
 /// How long a transfer may stand still.
 const STALL: Duration = Duration::from_secs(30);
+/// How long a server may take to say whether there is anything new, when there is something to fall back on.
+pub const PATIENCE: Duration = Duration::from_secs(10);
 /// How often a lock that another process holds is tried.
 const LOCK_INTERVAL: Duration = Duration::from_millis(100);
 /// How many pieces of a transfer wait to be worked on.
@@ -143,7 +145,14 @@ impl Histories {
         origin: &impl Origin,
         progress: Progress<'_>,
     ) -> Result<Arc<Index>, ToolError> {
-        let latest = origin.latest().await?;
+        let latest = match &known {
+            // Whoever has something to fall back on does not wait for long.
+            Some(_) => tokio::time::timeout(PATIENCE, origin.latest()).await.map_err(|_| {
+                ToolError::network("The account's server did not answer in time.")
+                    .hint("Try again in a moment.")
+            })??,
+            None => origin.latest().await?,
+        };
         let is_current = |index: &Arc<Index>| index.commit.rev == latest;
         if let Some(index) = known.as_ref().filter(|index| is_current(index)) {
             self.touch(did);

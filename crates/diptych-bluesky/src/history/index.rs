@@ -13,7 +13,6 @@ use foldhash::HashMap;
 use jiff::Timestamp;
 
 use super::commit::{self, VerifiedCommit};
-use super::content_id::ContentId;
 use super::error::RepositoryError;
 use super::post_key;
 use super::query::Media;
@@ -47,7 +46,6 @@ pub(crate) struct Row {
     people_count: u16,
     media: u8,
     place: Place,
-    pub(crate) id: ContentId,
 }
 
 /// Postings have this many bits for the strength of the word in the post.
@@ -141,7 +139,7 @@ impl Index {
         let read = reader.records(|record| {
             build.records += 1;
             if let (Some(key), Some(content)) = (post_key(record.key), record.post) {
-                build.add(key, content, record.value, record.place);
+                build.add(key, content, record.place);
             }
             Ok(())
         });
@@ -252,7 +250,7 @@ struct Build {
 }
 
 impl Build {
-    fn add(&mut self, key: &str, content: &[u8], id: ContentId, place: Place) {
+    fn add(&mut self, key: &str, content: &[u8], place: Place) {
         let Some(post) = PostRecord::read(content) else { return };
         if self.rows.len() >= MOST_POSTS || self.texts.len() + content.len() + key.len() > u32::MAX as usize {
             return;
@@ -291,7 +289,6 @@ impl Build {
             people_count: (self.people.len() - people) as u16,
             media: media.iter().filter(|(has, _)| *has).map(|(_, media)| bit(*media)).sum(),
             place,
-            id,
         });
         self.own.clear();
         let mut length = self.words(post.text, 1.0);

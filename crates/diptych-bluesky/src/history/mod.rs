@@ -31,7 +31,9 @@ mod tree;
 pub use commit::VerifiedCommit;
 pub use content_id::ContentId;
 pub use error::RepositoryError;
-pub use histories::{DEFAULT_LIMIT, Export, Histories, History, KnownAccount, Origin, Progress, is_outage};
+pub use histories::{
+    DEFAULT_LIMIT, Export, Histories, History, KnownAccount, Origin, PATIENCE, Progress, is_outage,
+};
 pub use index::Index;
 pub use key::SigningKey;
 pub use query::{Clause, Expression, Likes, Media, Moment, Problem, Query, Term};

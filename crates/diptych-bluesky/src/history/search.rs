@@ -74,7 +74,7 @@ impl Index {
             if search.corrections.is_empty() { Quality::Everything } else { Quality::Corrected };
         if hits.is_empty() && search.concepts.len() > 1 {
             hits = search.run(false);
-            quality = Quality::SomeWords;
+            quality = if hits.is_empty() { quality } else { Quality::SomeWords };
         }
         let total = hits.len();
         let end = skip.saturating_add(take);

@@ -8,6 +8,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use foldhash::HashMap;
 use sha2::{Digest as _, Sha256};
@@ -265,7 +266,7 @@ impl SnapshotReader {
         if expected != <[u8; 32]>::from(hash.finalize()) {
             return Err(damaged());
         }
-        Ok(PostFile(file))
+        Ok(PostFile(Mutex::new(file)))
     }
 }
 
@@ -280,13 +281,14 @@ pub(crate) fn is_damage(error: &io::Error) -> bool {
 
 /// A file that was read to its end. It stays what it was even when another takes its place in the folder.
 #[derive(Debug)]
-pub(crate) struct PostFile(File);
+pub(crate) struct PostFile(Mutex<File>);
 
 impl PostFile {
     /// Reads one post.
     pub(crate) fn post(&self, place: Place) -> io::Result<Vec<u8>> {
         let mut content = vec![0; place.length as usize];
-        let mut file = &self.0;
+        // Where the file is read is one for all who read it.
+        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         file.seek(SeekFrom::Start(place.offset))?;
         file.read_exact(&mut content)?;
         Ok(content)

@@ -4,12 +4,14 @@
 //! in any case, so that an operator means the same everywhere.
 
 use diptych::{Cx, Stop, ToolError};
+use foldhash::HashMapExt as _;
 use regex::Regex;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::own::resolve;
 use super::{EVERYONE, PostSearchResults, Quality, foreign_cursor};
-use crate::history::{Clause, Media, Query, Term};
+use crate::history::{Clause, Media, People, Query, Term};
 use crate::identity::{Did, Handle};
 use crate::network::{NetworkError, Request};
 use crate::posts::{PostView, did_of, from_view};
@@ -65,6 +67,17 @@ pub(super) async fn search(
         cursor: None,
         places: vec![None],
     };
+    // Whom a post answers is written by DID.
+    let mut people = People::new();
+    for name in query.people() {
+        match resolve(cx.state(), name, true).await {
+            Ok(did) => {
+                people.insert(name.to_owned(), did);
+            }
+            Err(_) if name.starts_with("did:") => {}
+            Err(error) => results.notices.push(format!("Who {name} is could not be found out: {error}")),
+        }
+    }
     let (mut total, mut judged) = (None, false);
     'pages: for _ in 0..MOST_PAGES {
         let page = caller.read::<Page>(Request::get("app.bsky.feed.searchPosts", parameters(query, &place)));
@@ -77,7 +90,7 @@ pub(super) async fn search(
         })?;
         total = total.or(page.hits_total);
         for (index, value) in page.posts.iter().enumerate().skip(place.used) {
-            if !query.terms.iter().all(|term| holds(term, value)) {
+            if !query.terms.iter().all(|term| holds(term, value, &people)) {
                 judged = true;
                 continue;
             }
@@ -138,7 +151,7 @@ fn parameters(query: &Query, place: &Place) -> Vec<(&'static str, String)> {
 }
 
 /// Whether a post of the network's answer fulfils a term.
-fn holds(term: &Term, post: &Value) -> bool {
+fn holds(term: &Term, post: &Value, people: &People) -> bool {
     let record = &post["record"];
     let text = record["text"].as_str().unwrap_or_default();
     let created = || record["createdAt"].as_str().and_then(|time| time.parse::<jiff::Timestamp>().ok());
@@ -149,7 +162,7 @@ fn holds(term: &Term, post: &Value) -> bool {
         Clause::Phrase(phrase) => says(phrase, text),
         Clause::Expression(expression) => expression.regex().is_match(text),
         Clause::From(name) => is_account(&post["author"], name),
-        Clause::To(name) => is_to(post, name),
+        Clause::To(name) => is_to(post, people.get(name).unwrap_or(name)),
         Clause::Has(media) => has(record, *media),
         Clause::Before(moment) => created().is_some_and(|time| time.as_millisecond() < moment.millis),
         Clause::After(moment) => created().is_some_and(|time| time.as_millisecond() >= moment.millis),
@@ -171,7 +184,7 @@ fn is_account(author: &Value, name: &str) -> bool {
         })
 }
 
-/// Whether it answers or mentions an account. A handle is compared with what the text says, a DID with what it links to.
+/// Whether it answers or mentions an account; of one whose DID is unknown, whether the text has its handle.
 fn is_to(post: &Value, name: &str) -> bool {
     let record = &post["record"];
     if let Some(did) = Did::parse(name) {

@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use super::{Correction, PostSearchResults, Quality, foreign_cursor};
 use crate::history::{
-    Clause, Export, History, Hit, Index, KnownAccount, Origin, People, Query, RepositoryError, SigningKey,
-    is_outage,
+    self, Clause, Export, History, Hit, Index, KnownAccount, Origin, People, Query, RepositoryError,
+    SigningKey, is_outage,
 };
 use crate::identity::{Did, Directory, Handle, Identity};
 use crate::network::{Anonymous, Caller, NetworkError, Request, Web};
@@ -48,7 +48,7 @@ pub(super) async fn search(
     if let Some(reason) = &history.behind {
         notices.push(format!("Not up to date: {reason} Known as of {}.", seconds(history.checked)));
     }
-    let people = people(cx.state(), &account, query, &mut notices).await;
+    let people = people(cx.state(), &account, query, history.behind.is_none(), &mut notices).await;
     let offset = cursor.map_or(0, |cursor| cursor.offset);
     let by_likes = query.likes().next().is_some();
     let (skip, take) = if by_likes { (0, MOST_JUDGED) } else { (offset, limit) };
@@ -160,11 +160,20 @@ async fn open(
     {
         return Ok((account.clone(), history));
     }
-    let identity = match name {
-        AccountName::Did(did) => directory.by_did(did).await,
-        AccountName::Handle(handle) => directory.by_handle(handle).await,
+    let asked = async {
+        match name {
+            AccountName::Did(did) => directory.by_did(did).await,
+            AccountName::Handle(handle) => directory.by_handle(handle).await,
+        }
     };
-    let identity = match identity {
+    let asked = match noted {
+        // Whoever has something to fall back on does not wait for long.
+        Some(_) => tokio::time::timeout(history::PATIENCE, asked)
+            .await
+            .unwrap_or_else(|_| Err(NetworkError::TimedOut.into())),
+        None => asked.await,
+    };
+    let identity = match asked {
         Ok(identity) => identity,
         Err(error) => {
             let error = ToolError::from(error);
@@ -262,14 +271,20 @@ fn unavailable(error: NetworkError) -> ToolError {
 }
 
 /// The accounts that a query names, as far as they can be found out.
-async fn people(state: &Bluesky, account: &Account, query: &Query, notices: &mut Vec<String>) -> People {
+async fn people(
+    state: &Bluesky,
+    account: &Account,
+    query: &Query,
+    online: bool,
+    notices: &mut Vec<String>,
+) -> People {
     let mut people = People::new();
     for name in query.people() {
         if people.contains_key(name) || Did::parse(name).is_some() {
             continue;
         }
         let is_own = account.handle.as_ref().is_some_and(|handle| handle.as_str() == name);
-        let did = if is_own { Ok(account.did.to_string()) } else { resolve(state, name).await };
+        let did = if is_own { Ok(account.did.to_string()) } else { resolve(state, name, online).await };
         match did {
             Ok(did) => {
                 people.insert(name.to_owned(), did);
@@ -295,13 +310,17 @@ async fn people(state: &Bluesky, account: &Account, query: &Query, notices: &mut
     people
 }
 
-async fn resolve(state: &Bluesky, name: &str) -> Result<String, ToolError> {
+pub(super) async fn resolve(state: &Bluesky, name: &str, online: bool) -> Result<String, ToolError> {
     let Some(handle) = Handle::parse(name) else {
         return Err(ToolError::client("It is no handle."));
     };
+    let noted = state.histories.noted(name).map(|known| known.did);
+    if !online {
+        return noted.ok_or_else(|| NetworkError::Unreachable.into());
+    }
     match state.directory.by_handle(&handle).await {
         Ok(identity) => Ok(identity.did.to_string()),
-        Err(error) => state.histories.noted(name).map(|known| known.did).ok_or_else(|| error.into()),
+        Err(error) => noted.ok_or_else(|| error.into()),
     }
 }
 
