@@ -27,8 +27,6 @@ const CAPTION: f32 = 0.5;
 /// Longer words are not offered as corrections.
 const LONGEST_SPELLING: usize = 24;
 
-/// 2022, when the first keys were made from clocks.
-const FIRST_KEYS: i64 = 1_640_995_200_000;
 const DAY: i64 = 86_400_000;
 
 /// One post.
@@ -135,7 +133,8 @@ impl Index {
     pub(crate) fn read(path: &Path) -> Result<Option<Self>, RepositoryError> {
         let Some(reader) = SnapshotReader::open(path)? else { return Ok(None) };
         let commit = reader.commit.clone();
-        let mut build = Build::default();
+        let latest = commit::time_of(&commit.rev).unwrap_or(i64::MAX);
+        let mut build = Build { latest, ..Build::default() };
         let read = reader.records(|record| {
             build.records += 1;
             if let (Some(key), Some(content)) = (post_key(record.key), record.post) {
@@ -247,6 +246,8 @@ struct Build {
     /// The terms of the post at hand.
     own: Vec<(u32, f32)>,
     records: usize,
+    /// When the latest commit was made.
+    latest: i64,
 }
 
 impl Build {
@@ -271,7 +272,7 @@ impl Build {
                 self.people.push(person);
             }
         }
-        let created = written_at(post.created_at, key);
+        let created = written_at(post.created_at, key, self.latest);
         let media = [
             (post.has_image, Media::Image),
             (post.has_video, Media::Video),
@@ -373,15 +374,11 @@ impl Build {
     }
 }
 
-/// When a post was written: what it says, unless its key was made long before. Nobody writes tomorrow's post today.
-fn written_at(says: Option<&str>, key: &str) -> i64 {
+/// When a post was written: what it says, unless that lies after the latest commit. Nobody writes tomorrow's post today.
+fn written_at(says: Option<&str>, key: &str, latest: i64) -> i64 {
     let says = says.and_then(|text| text.parse::<Timestamp>().ok()).map(Timestamp::as_millisecond);
-    let made = commit::time_of(key).filter(|made| *made >= FIRST_KEYS);
-    match (says, made) {
-        (Some(says), Some(made)) if says > made + DAY => made,
-        (Some(says), _) => says,
-        (None, made) => made.unwrap_or(0),
-    }
+    let made = || commit::time_of(key).unwrap_or(0).min(latest);
+    says.filter(|says| *says <= latest.saturating_add(DAY)).unwrap_or_else(made)
 }
 
 fn intern(names: &mut HashMap<Box<str>, u32>, name: &str) -> u32 {

@@ -6,6 +6,8 @@ use super::error::RepositoryError;
 
 const SECP256K1: [u8; 2] = [0xe7, 0x01];
 const P256: [u8; 2] = [0x80, 0x24];
+const COMPRESSED: usize = 33;
+const UNCOMPRESSED: usize = 65;
 
 /// Half of each curve's order. Of the two signatures that are mathematically equal, the protocol allows the one whose
 /// second half is not above it, so that nobody can make a second valid commit out of a first.
@@ -29,7 +31,7 @@ enum Curve {
 }
 
 impl SigningKey {
-    /// Reads a key as DID documents write it: a multikey (`z…`), alone or as a `did:key:`.
+    /// Reads a key as DID documents write it: a multikey (`z…`), alone or as a `did:key:`, or the bare point of older ones.
     ///
     /// # Errors
     /// When it is not a key of the two curves that the protocol knows.
@@ -39,12 +41,20 @@ impl SigningKey {
     }
 
     fn decode(multibase: &str) -> Option<Self> {
-        // A key is 35 bytes; nobody gets to have a megabyte of base 58 decoded.
-        let digits = multibase.strip_prefix('z').filter(|digits| digits.len() <= 64)?;
+        // A key is 65 bytes at most; nobody gets to have a megabyte of base 58 decoded.
+        let digits = multibase.strip_prefix('z').filter(|digits| digits.len() <= 100)?;
         let bytes = bs58::decode(digits).into_vec().ok()?;
+        // Older documents have the bare point, both of its coordinates, and the curve beside it. The point tells the
+        // curve as well: no point that anyone can find is on both.
+        if let [0x04, ..] = *bytes
+            && bytes.len() == UNCOMPRESSED
+        {
+            let on_first = k256::ecdsa::VerifyingKey::from_sec1_bytes(&bytes).ok().map(Curve::Secp256k1);
+            let on_second = || p256::ecdsa::VerifyingKey::from_sec1_bytes(&bytes).ok().map(Curve::P256);
+            return on_first.or_else(on_second).map(SigningKey);
+        }
         let (codec, point) = bytes.split_first_chunk::<2>()?;
-        // Only the compressed form is allowed.
-        let point = Some(point).filter(|point| point.len() == 33)?;
+        let point = Some(point).filter(|point| point.len() == COMPRESSED)?;
         match *codec {
             SECP256K1 => k256::ecdsa::VerifyingKey::from_sec1_bytes(point).ok().map(Curve::Secp256k1),
             P256 => p256::ecdsa::VerifyingKey::from_sec1_bytes(point).ok().map(Curve::P256),

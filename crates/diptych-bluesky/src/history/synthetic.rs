@@ -50,6 +50,15 @@ impl Author {
         format!("z{}", bs58::encode([codec.as_slice(), &point].concat()).into_string())
     }
 
+    /// The public key as older DID documents write it.
+    pub fn bare_public_key(&self) -> String {
+        let point = match &self.signer {
+            Signer::Secp256k1(key) => key.verifying_key().to_sec1_point(false).as_bytes().to_vec(),
+            Signer::P256(key) => key.verifying_key().to_sec1_point(false).as_bytes().to_vec(),
+        };
+        format!("z{}", bs58::encode(point).into_string())
+    }
+
     fn sign(&self, message: &[u8]) -> Vec<u8> {
         match &self.signer {
             Signer::Secp256k1(key) => {

@@ -203,6 +203,15 @@ fn k256_order() -> [u8; 32] {
 }
 
 #[test]
+fn keys_are_read_in_every_form() {
+    for author in [alice(), Author::p256(DID, 9)] {
+        let key = SigningKey::parse(&author.public_key()).unwrap();
+        assert_eq!(SigningKey::parse(&format!("did:key:{}", author.public_key())).unwrap(), key);
+        assert_eq!(SigningKey::parse(&author.bare_public_key()).unwrap(), key);
+    }
+}
+
+#[test]
 fn keys_that_are_none_are_refused() {
     for key in [
         "",
