@@ -4,8 +4,10 @@
 //! entities, their observations and the relations between them, with every earlier state of each. [`toolset`] puts
 //! it to use.
 
+mod meaning;
 pub mod store;
 mod tools;
 
+pub use meaning::{Meaning, Step};
 pub use store::{Project, Scope, Store, StoreError, StoreOptions, Timestamp};
 pub use tools::{Graph, GraphOptions, toolset};

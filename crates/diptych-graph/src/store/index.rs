@@ -4,7 +4,7 @@ use rusqlite::{Connection, params};
 
 use super::Store;
 use super::error::StoreError;
-use super::{rows, vocabulary, words};
+use super::{embeddings, rows, vocabulary, words};
 
 /// Files a new entity.
 pub(crate) fn add(
@@ -44,7 +44,7 @@ pub(crate) fn update(
 pub(crate) fn remove(connection: &Connection, id: i64) -> Result<(), StoreError> {
     connection.prepare_cached("DELETE FROM name_text WHERE rowid = ?1")?.execute([id])?;
     connection.prepare_cached("DELETE FROM full_text WHERE rowid = ?1")?.execute([id])?;
-    Ok(())
+    embeddings::forget(connection, id)
 }
 
 fn replace(
@@ -60,6 +60,7 @@ fn replace(
             "INSERT OR REPLACE INTO full_text (rowid, name, kind, body, tag) VALUES (?1, ?2, ?3, ?4, ?5)",
         )?
         .execute(params![id, name_text, words::for_index(entity_type), body, words::type_tag(entity_type)])?;
+    embeddings::queue(connection, id)?;
     Ok(body)
 }
 

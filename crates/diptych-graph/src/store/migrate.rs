@@ -10,7 +10,7 @@ use super::error::{Fault, StoreError};
 /// "DIPG".
 const APPLICATION_ID: i64 = 0x4449_5047;
 
-const STEPS: &[&str] = &[include_str!("schema/001.sql")];
+const STEPS: &[&str] = &[include_str!("schema/001.sql"), include_str!("schema/002.sql")];
 
 /// The newest layout that this program knows.
 pub(crate) fn newest() -> i64 {

@@ -20,6 +20,7 @@
 mod backup;
 mod cursor;
 mod decay;
+pub(crate) mod embeddings;
 mod entities;
 mod error;
 mod export;
@@ -28,6 +29,7 @@ mod import;
 mod index;
 mod merge;
 mod migrate;
+mod mirror;
 mod model;
 mod observations;
 mod open;
@@ -46,10 +48,12 @@ mod words;
 
 pub use cursor::Cursor;
 pub use decay::Decay;
+pub use embeddings::{ClaimedText, EmbeddingProgress, EntityVector};
 pub use error::{Detail, Fault, MissingEntity, StoreError, Violation};
 pub use history::{EntityVersion, HistoryPage, Numbered, RelationVersion};
 pub use import::{ImportProblem, ImportReport};
 pub use merge::{MergeCandidate, MergeOutcome};
+pub use mirror::NearEntities;
 pub use model::*;
 pub use open::StoreOptions;
 pub use page::{GraphPage, PageRequest};
@@ -74,6 +78,7 @@ pub struct Store {
     writer: Mutex<Connection>,
     readers: Mutex<Vec<Connection>>,
     summaries: Mutex<summary::Cache>,
+    mirror: mirror::Cell,
 }
 
 impl std::fmt::Debug for Store {

@@ -70,6 +70,7 @@ impl Store {
             writer: Mutex::new(writer),
             readers: Mutex::default(),
             summaries: Mutex::new(summary::Cache::default()),
+            mirror: super::mirror::Cell::default(),
         })
     }
 }

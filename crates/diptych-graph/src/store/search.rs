@@ -120,6 +120,30 @@ impl Store {
     }
 }
 
+impl Store {
+    /// The best entities by words, without their relations.
+    pub(crate) fn best_by_words(
+        &self,
+        scope: &Scope,
+        query: &str,
+        types: &[String],
+        limit: usize,
+    ) -> Result<SearchPage, StoreError> {
+        let types: Vec<String> = types.iter().map(|kind| kind.to_lowercase()).collect();
+        self.read(|connection| {
+            let found = match range_of(connection, scope)? {
+                Some(range) => Search { connection, range, types: &types }.run(query)?,
+                None => Found::default(),
+            };
+            let mut page = found.page(connection, (0, 0), limit, 0)?;
+            if *scope == Scope::All {
+                rows::name_projects(connection, &mut page.entities, &mut [])?;
+            }
+            Ok(page)
+        })
+    }
+}
+
 /// A full-text table.
 #[derive(Clone, Copy)]
 enum Table {

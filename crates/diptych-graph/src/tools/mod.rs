@@ -16,13 +16,16 @@ mod reading;
 mod relations;
 mod resources;
 mod search;
+mod semantic;
 mod shapes;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use diptych::{Cx, Masked as _, Partial, Stop, Tool, ToolError, Toolset, prompt, resource, tool};
+use diptych_search::Embedder;
 
+use crate::meaning::{Meaning, Worker};
 use crate::store::{Project, Scope, Store, StoreError, StoreOptions};
 
 /// How many names a completion offers.
@@ -41,6 +44,8 @@ pub struct GraphOptions {
     pub budget: usize,
     /// The rules of the store, its greatest size and its clock.
     pub store: StoreOptions,
+    /// What makes the vectors for searches by meaning; without one they are by words.
+    pub embedder: Option<Arc<dyn Embedder>>,
 }
 
 impl GraphOptions {
@@ -52,6 +57,7 @@ impl GraphOptions {
             across_projects: false,
             budget: 25_000,
             store: StoreOptions::default(),
+            embedder: None,
         }
     }
 }
@@ -59,20 +65,25 @@ impl GraphOptions {
 /// An open graph: the state that the tools share.
 #[derive(Debug)]
 pub struct Graph {
-    store: Store,
+    store: Arc<Store>,
     project: Project,
     scope: Scope,
     /// The most bytes that one record may take in JSON.
     room: usize,
+    meaning: Option<Arc<Meaning>>,
+    worker: Option<Worker>,
 }
 
 impl Graph {
     fn open(options: GraphOptions) -> Result<Self, StoreError> {
         let project = Project::new(options.project);
         let scope = if options.across_projects { Scope::All } else { Scope::Project(project.clone()) };
-        let store = Store::open(&options.database, options.store)?;
+        let store = Arc::new(Store::open(&options.database, options.store)?);
+        let meaning = options.embedder.map(|embedder| Arc::new(Meaning::new(Arc::clone(&store), embedder)));
+        let worker = meaning.as_ref().map(|meaning| Worker::start(Arc::clone(meaning)));
         // Bytes are four to a token; Markdown and JSON together may say everything three times over.
-        Ok(Graph { store, project, scope, room: options.budget.saturating_mul(4) / 3 })
+        let room = options.budget.saturating_mul(4) / 3;
+        Ok(Graph { store, project, scope, room, meaning, worker })
     }
 }
 
@@ -221,14 +232,14 @@ fn reading_tools() -> Vec<Tool<Graph>> {
             .title("Get a relation")
             .description("Returns one relation with its strength, confidence, metadata and version.")
             .read_only(),
-        tool("semantic_search", search::semantic_search)
+        tool("semantic_search", semantic::semantic_search)
             .title("Search by meaning")
             .description(
-                "Finds entities by meaning. Without an embedder it searches by words instead, and says so in mode \
-                 and reason.",
+                "Finds entities by meaning, and by words as well unless told otherwise. Without an embedder it searches \
+                 by words alone, and says so in mode and reason.",
             )
             .read_only(),
-        tool("get_entity_embedding", search::get_entity_embedding)
+        tool("get_entity_embedding", semantic::get_entity_embedding)
             .title("Get an entity's embedding")
             .description("Returns the vector that stands for an entity in searches by meaning.")
             .read_only(),
@@ -274,7 +285,11 @@ async fn change<T: Send + 'static>(
     write: impl FnOnce(&Graph) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, Stop> {
     cx.commit();
-    ask(cx, write).await
+    let outcome = ask(cx, write).await;
+    if let Some(worker) = &cx.state().worker {
+        worker.wake();
+    }
+    outcome
 }
 
 /// Tells subscribers that the graph has changed, and these entities in it.

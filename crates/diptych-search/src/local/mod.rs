@@ -1,9 +1,9 @@
 //! A sentence-embedding model on this machine: BERT encoders with mean pooling, such as all-MiniLM-L6-v2.
 //!
 //! **Why by hand.** The model is six layers of four kinds of sums. The frameworks that can run it can run everything
-//! else too: candle with its tokenizer library takes CANDLE_TIME to compile on two cores and adds CANDLE_SIZE to the
-//! binary, where these files and a matrix product (`ndarray`, on `matrixmultiply`) take OWN_TIME and OWN_SIZE. What
-//! they compute is held against candle's numbers in the tests.
+//! else too: candle 0.11 with `tokenizers`, built for release by themselves, took nine minutes of processor time and
+//! made a binary of 6.9 MB; these files with a matrix product (`ndarray`, on `matrixmultiply`) took 48 seconds and
+//! 1 MB, and run twice as fast on one core. What they compute is held against candle's numbers in the tests.
 //!
 //! **What is in a folder.** `config.json`, `tokenizer.json` and `model.safetensors`, as sentence-transformers lays
 //! them out. Nothing is read before the first text is to be embedded.
