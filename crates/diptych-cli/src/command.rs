@@ -9,7 +9,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::settings::{self, Scope, Settings};
-use crate::{call, config, doctor, generate, graph, install, list, log, patterns, serve};
+use crate::{call, config, doctor, generate, graph, install, list, log, model, patterns, serve};
 
 const SERVE: &[Scope] = &[Scope::Server, Scope::Http];
 const CLIENT: &[Scope] = &[Scope::Server, Scope::Remote];
@@ -54,6 +54,7 @@ pub(crate) fn tree() -> Command {
         )
         .subcommand(patterns::command())
         .subcommand(graph::command())
+        .subcommand(model::command())
         .subcommand(install::install_command())
         .subcommand(install::uninstall_command())
         .subcommand(doctor::command().args(settings::arguments(ALL)))
@@ -115,7 +116,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> Outcome {
 
 fn dispatch(command: &str, flags: &ArgMatches) -> Outcome {
     // The flags of a command within a command are its own.
-    let own = if ["patterns", "graph"].contains(&command) {
+    let own = if ["patterns", "graph", "model"].contains(&command) {
         flags.subcommand().map_or(flags, |(_, nested)| nested)
     } else {
         flags
@@ -130,6 +131,7 @@ fn dispatch(command: &str, flags: &ArgMatches) -> Outcome {
         "prompt" => block_on(list::prompt(settings, flags)),
         "patterns" => patterns::run(settings, flags),
         "graph" => graph::run(settings, flags),
+        "model" => model::run(settings, flags),
         "install" => install::install(settings, flags),
         "uninstall" => install::uninstall(settings, flags),
         "doctor" => block_on(doctor::doctor(settings, flags)),

@@ -31,7 +31,7 @@ pub(crate) fn config(settings: &Settings, flags: &ArgMatches) -> Outcome {
         .all()
         .map(|(setting, value, origin)| {
             let shown = match value {
-                Some(Value::Text(file)) if setting.kind == Kind::File => {
+                Some(Value::Text(file)) if matches!(setting.kind, Kind::File | Kind::Folder) => {
                     settings.folders.show(Path::new(file))
                 }
                 value => show(setting, value),

@@ -9,8 +9,10 @@ use diptych_graph::{Scope, Store};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::install::{self, CLIENTS, ClientFile, Problem};
 use crate::output;
-use crate::settings::{HTTP, HTTP_ISSUER, HTTP_OPEN, HTTP_TOKEN, SERVER, Settings, TOOLSETS};
-use crate::{connection, toolsets};
+use crate::settings::{
+    EMBEDDER, EMBEDDER_MODEL, HTTP, HTTP_ISSUER, HTTP_OPEN, HTTP_TOKEN, SERVER, Settings, TOOLSETS,
+};
+use crate::{connection, embedder, toolsets};
 
 /// The command.
 pub(crate) fn command() -> Command {
@@ -58,6 +60,7 @@ pub(crate) async fn doctor(settings: &Settings, flags: &ArgMatches) -> Outcome {
         ("folders", folders(settings)),
         ("patterns", vec![catalogue(settings)]),
         ("graph", vec![store(settings)]),
+        ("embedder", vec![embeddings(settings)]),
         ("server", vec![served(settings)]),
         ("http", vec![http(settings)]),
         ("credentials", vec![Finding::new(State::Idle, "No toolset here needs any.")]),
@@ -182,6 +185,53 @@ fn store(settings: &Settings) -> Finding {
             .mend("Restore the last backup, or save what can be read: `diptych graph export FILE`"),
         Err(error) => Finding::new(State::Wrong, format!("{shown}: {error}"))
             .mend(error.hint().unwrap_or("Choose another file with `--graph-db`.")),
+    }
+}
+
+/// What searches by meaning are made with, and how far the embeddings are.
+fn embeddings(settings: &Settings) -> Finding {
+    let folder = embedder::folder(settings);
+    let shown = settings.folders.show(&folder);
+    let made = || {
+        let options = toolsets::graph(settings);
+        // Looking must not make the file.
+        let store =
+            options.database.exists().then(|| Store::open(&options.database, options.store).ok()).flatten();
+        let progress = store.and_then(|store| store.embedding_progress().ok());
+        progress.map_or_else(String::new, |now| {
+            format!("; {} embeddings are made, {} wait", now.made, now.waiting)
+        })
+    };
+    match embedder::way(settings) {
+        embedder::Way::None if settings.text(&EMBEDDER) == Some("none") => {
+            Finding::new(State::Idle, "Searches are by words: `embedder` is none.")
+        }
+        embedder::Way::None => {
+            Finding::new(State::Idle, "Searches are by words; `diptych model install` adds meaning.")
+        }
+        embedder::Way::Local => {
+            let local = embedder::embedder(settings);
+            match local.map(|local| local.map(|local| local.model())) {
+                Ok(Some(Ok(model))) => {
+                    Finding::new(State::Well, format!("{model} in {shown} is used{}", made()))
+                }
+                Ok(Some(Err(error))) => Finding::new(State::Wrong, error.to_string())
+                    .mend("Install it again: `diptych model install`"),
+                Ok(None) => Finding::new(State::Idle, "Searches are by words."),
+                Err(failure) => {
+                    Finding::new(State::Wrong, failure.message).mend(failure.hint.unwrap_or_default())
+                }
+            }
+        }
+        embedder::Way::Http => match embedder::embedder(settings) {
+            Ok(_) => {
+                let model = settings.text(&EMBEDDER_MODEL).unwrap_or_default();
+                Finding::new(State::Well, format!("{model} of the service is used{}", made()))
+            }
+            Err(failure) => {
+                Finding::new(State::Wrong, failure.message).mend(failure.hint.unwrap_or_default())
+            }
+        },
     }
 }
 

@@ -3,10 +3,15 @@
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write as _};
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{Arg, ArgMatches, Command, ValueHint};
-use diptych_graph::{Project, Store, StoreError};
+use diptych_graph::{Meaning, Project, Step, Store, StoreError};
+use diptych_search::Purpose;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::embedder;
 use crate::exit::{Exit, Failure, Outcome, plain};
 use crate::output;
 use crate::settings::{self, Scope, Settings};
@@ -20,7 +25,7 @@ pub(crate) fn command() -> Command {
         Command::new(name).about(about).args(settings::arguments(&[Scope::Server]))
     };
     Command::new("graph")
-        .about("Export, import, back up and check the knowledge graph")
+        .about("Export, import, back up, embed and check the knowledge graph")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(
@@ -35,6 +40,7 @@ pub(crate) fn command() -> Command {
             command("backup", "Copy the whole store into a new file, also while it is in use")
                 .arg(file("The new file").required(true)),
         )
+        .subcommand(command("embed", "Make all embeddings that are waiting, for searches by meaning"))
         .subcommand(command("check", "Read the whole store and say what is wrong with it"))
 }
 
@@ -44,6 +50,7 @@ pub(crate) fn run(settings: &Settings, flags: &ArgMatches) -> Outcome {
         Some(("export", flags)) => export(settings, file(flags)),
         Some(("import", flags)) => import(settings, file(flags).unwrap_or(Path::new(""))),
         Some(("backup", flags)) => backup(settings, file(flags).unwrap_or(Path::new(""))),
+        Some(("embed", _)) => embed(settings),
         Some(("check", _)) => check(settings),
         _ => Err(Failure::usage("A command is missing.").hint("`diptych graph --help` lists them.")),
     }
@@ -113,6 +120,48 @@ fn backup(settings: &Settings, file: &Path) -> Outcome {
     store.backup(file).map_err(|error| failed(&error))?;
     output::note(&format!("The whole store is in {}", file.display()));
     Ok(Exit::Done)
+}
+
+fn embed(settings: &Settings) -> Outcome {
+    let Some(embedder) = embedder::embedder(settings)? else {
+        return Err(Failure::failed("There is no embedder, so there are no embeddings.")
+            .hint("`diptych model install` puts a local model in place; `--embedder-url` names a service."));
+    };
+    let (store, _) = open(settings, false)?;
+    let store = Arc::new(store);
+    let meaning = Meaning::new(Arc::clone(&store), embedder);
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{bar:24.cyan} {pos} of {len} embeddings, {eta} left") {
+        bar.set_style(style);
+    }
+    let progress = || store.embedding_progress().map_err(|error| failed(&error));
+    let mut made = 0;
+    let outcome = loop {
+        match meaning.step(Purpose::Bulk).map_err(|error| failed(&error))? {
+            Step::Made(count) => made += count,
+            // What others have claimed they make; should they have died, it becomes ours.
+            Step::Idle if progress()?.waiting > 0 => std::thread::sleep(Duration::from_millis(200)),
+            Step::Idle => break Ok(Exit::Done),
+            Step::OtherModel => {
+                break Err(Failure::failed(
+                    "Another process makes this store's embeddings with another model.",
+                )
+                .hint("Give both the same settings."));
+            }
+            Step::Failed(error) => break Err(Failure::failed(error.to_string())),
+        }
+        let now = progress()?;
+        bar.set_length((now.made + now.waiting) as u64);
+        bar.set_position(now.made as u64);
+    };
+    bar.finish_and_clear();
+    let now = progress()?;
+    let model = now.model.unwrap_or_default();
+    output::note(&format!(
+        "{made} embeddings were made; {} are kept ({model}), {} wait.",
+        now.made, now.waiting
+    ));
+    outcome
 }
 
 fn check(settings: &Settings) -> Outcome {

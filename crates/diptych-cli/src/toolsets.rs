@@ -1,12 +1,14 @@
 //! The toolsets, and the server that they make.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use diptych::{Server, Structured};
 use diptych_graph::GraphOptions;
 use diptych_patterns::{Library, Options, Source};
 
+use crate::embedder;
 use crate::exit::{Failure, Outcome};
 use crate::settings::{
     BUDGET, GRAPH_ALL_PROJECTS, GRAPH_DB, GRAPH_ENTITY_TYPES, GRAPH_RELATION_TYPES, PATTERNS, PROJECT,
@@ -50,14 +52,24 @@ fn build(settings: &Settings, structured: Structured) -> Outcome<(Server, Option
     if let Some(seconds) = settings.count(&TIME_LIMIT) {
         builder = builder.time_limit(Duration::from_secs(seconds));
     }
+    // One for all toolsets: the model is loaded once.
+    let embedder = embedder::embedder(settings)?;
     for name in NAMES.into_iter().filter(|name| settings.list(&TOOLSETS).iter().any(|one| one == name)) {
         builder = match name {
             "patterns" => {
-                let library = library(settings)?;
+                let mut library = library(settings)?;
+                if let Some(embedder) = &embedder {
+                    library =
+                        library.with_embedder(Arc::clone(embedder), Some(settings.folders.cache.clone()));
+                }
                 watched = Some(library.clone());
                 builder.toolset(diptych_patterns::toolset(library))
             }
-            _ => builder.toolset(diptych_graph::toolset(graph(settings))),
+            _ => {
+                let mut options = graph(settings);
+                options.embedder.clone_from(&embedder);
+                builder.toolset(diptych_graph::toolset(options))
+            }
         };
     }
     let server =

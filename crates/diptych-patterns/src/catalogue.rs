@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use diptych_search::{Correction, Index, NEAR_FLOOR, Synonyms, near};
+use diptych_search::{Correction, Index, NEAR_FLOOR, Synonyms, fuse, near};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,6 +14,13 @@ use crate::manifest::Manifest;
 use crate::parse::Parsed;
 use crate::pattern::{Difficulty, Pattern};
 use crate::problem::Problem;
+
+/// How much meaning counts against words. Words count more: a catalogue of code is asked by names as well.
+const MEANING: f32 = 0.4;
+/// A list of matches that is shorter than this gets those of like meaning too.
+const SHORT_LIST: usize = 6;
+/// The cosine from which a pattern that has none of the words is a match all the same, and how near to the best.
+const LIKE: (f32, f32) = (0.42, 0.85);
 
 /// Where a catalogue's patterns come from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -207,6 +214,46 @@ impl Catalogue {
             .hits
             .iter()
             .map(|hit| Match { pattern: Arc::clone(&self.patterns[hit.document]), score: hit.score })
+            .filter(|found| category.is_none_or(|category| found.pattern.category == category))
+            .filter(|found| difficulty.is_none_or(|difficulty| found.pattern.difficulty == difficulty))
+            .collect();
+        Found { matches, corrections: found.corrections }
+    }
+
+    /// The same, with a ranking by meaning: the places of patterns and their cosines, nearest first. It decides on the
+    /// order of the matches, and adds to them where they are few.
+    #[must_use]
+    pub fn find_fused(
+        &self,
+        query: &str,
+        category: Option<&str>,
+        difficulty: Option<Difficulty>,
+        near: &[(usize, f32)],
+    ) -> Found {
+        let found = self.index.search(query);
+        let mut matching: Vec<usize> = found.hits.iter().map(|hit| hit.document).collect();
+        let best = near.first().map_or(0.0, |(_, cosine)| *cosine);
+        for (place, cosine) in near.iter().filter(|(_, cosine)| *cosine >= LIKE.0.max(best * LIKE.1)) {
+            if matching.len() < SHORT_LIST
+                && *place < self.patterns.len()
+                && !matching.contains(place)
+                && *cosine > 0.0
+            {
+                matching.push(*place);
+            }
+        }
+        let all = self.index.search_all(query);
+        let is_match = |place: &usize| matching.contains(place);
+        let lexical: Vec<(usize, f32)> = all
+            .hits
+            .iter()
+            .map(|hit| (hit.document, hit.score))
+            .filter(|(place, _)| is_match(place))
+            .collect();
+        let semantic: Vec<(usize, f32)> = near.iter().copied().filter(|(place, _)| is_match(place)).collect();
+        let matches = fuse(&lexical, &semantic, MEANING)
+            .into_iter()
+            .map(|(place, score)| Match { pattern: Arc::clone(&self.patterns[place]), score })
             .filter(|found| category.is_none_or(|category| found.pattern.category == category))
             .filter(|found| difficulty.is_none_or(|difficulty| found.pattern.difficulty == difficulty))
             .collect();

@@ -20,6 +20,7 @@ mod hash;
 mod library;
 mod lint;
 mod manifest;
+mod meaning;
 mod parse;
 mod pattern;
 mod problem;

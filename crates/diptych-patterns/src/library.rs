@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use diptych_search::Embedder;
 use tokio::sync::watch;
 
 use crate::catalogue::{Catalogue, Part};
 use crate::embedded;
 use crate::folder::{Folder, Limits};
+use crate::meaning::Meaning;
 use crate::problem::{Problem, Severity};
 use crate::watch::{Watching, start};
 
@@ -73,6 +75,7 @@ pub struct Library(Arc<Inner>);
 struct Inner {
     sources: Vec<Source>,
     options: Options,
+    meaning: Option<Meaning>,
     state: OnceLock<State>,
 }
 
@@ -110,8 +113,21 @@ impl Library {
         Ok(Self::of(sources, options))
     }
 
+    /// The same sources, searched by meaning as well. The vectors are made in the background when they are first
+    /// wanted, and kept in files in `cache`, if there is one.
+    #[must_use]
+    pub fn with_embedder(self, embedder: Arc<dyn Embedder>, cache: Option<PathBuf>) -> Self {
+        let (sources, options) = (self.0.sources.clone(), self.0.options);
+        let meaning = Some(Meaning::new(embedder, cache));
+        Self(Arc::new(Inner { sources, options, meaning, state: OnceLock::new() }))
+    }
+
+    pub(crate) fn meaning(&self) -> Option<&Meaning> {
+        self.0.meaning.as_ref()
+    }
+
     fn of(sources: Vec<Source>, options: Options) -> Self {
-        Self(Arc::new(Inner { sources, options, state: OnceLock::new() }))
+        Self(Arc::new(Inner { sources, options, meaning: None, state: OnceLock::new() }))
     }
 
     /// The catalogue as it is now. It does not change while it is held.

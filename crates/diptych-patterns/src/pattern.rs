@@ -176,6 +176,18 @@ pub struct Pattern {
 }
 
 impl Pattern {
+    /// What a vector is made from: what the pattern is called and for, which is what people ask by.
+    #[must_use]
+    pub fn embedded_text(&self) -> String {
+        let mut text = format!("{}. {}", self.title, self.summary);
+        let more = self.use_when.iter().chain(&self.rule).chain(&self.use_cases);
+        for part in more.chain(&self.api).chain(&self.tags) {
+            text.push(' ');
+            text.push_str(part);
+        }
+        text
+    }
+
     /// The API names to show: the front matter's, else the tags that look like `X.y`.
     #[must_use]
     pub fn api_names(&self) -> Vec<&str> {

@@ -44,6 +44,8 @@ pub(crate) enum Kind {
     Choices(&'static [&'static str]),
     /// A file; the default is in the data folder.
     File,
+    /// A folder; the default is in the data folder.
+    Folder,
     /// A project of the graph; the default is the repository that the working folder is in.
     Project,
     Folders,
@@ -60,6 +62,8 @@ pub(crate) enum Scope {
     Http,
     /// Calling someone else's server.
     Remote,
+    /// Those that make a server, and those that look after the local model.
+    Model,
 }
 
 pub(crate) const TOOLSETS: Setting = Setting {
@@ -117,6 +121,41 @@ pub(crate) const GRAPH_RELATION_TYPES: Setting = Setting {
     default: "",
     scope: Scope::Server,
     help: "The only types that new relations may have; any, unless said otherwise",
+};
+pub(crate) const EMBEDDER: Setting = Setting {
+    name: "embedder",
+    kind: Kind::Choice(&["auto", "local", "http", "none"]),
+    default: "auto",
+    scope: Scope::Server,
+    help: "What searches by meaning are made with: the local model, a service, nothing, or whichever of these is set up",
+};
+pub(crate) const MODEL_FOLDER: Setting = Setting {
+    name: "model-folder",
+    kind: Kind::Folder,
+    default: "models/all-MiniLM-L6-v2",
+    scope: Scope::Model,
+    help: "The folder of the local model; by default it is in the data folder",
+};
+pub(crate) const EMBEDDER_URL: Setting = Setting {
+    name: "embedder-url",
+    kind: Kind::Text,
+    default: "",
+    scope: Scope::Server,
+    help: "The service that makes embeddings, if it speaks as OpenAI's does, such as http://127.0.0.1:11434/v1",
+};
+pub(crate) const EMBEDDER_MODEL: Setting = Setting {
+    name: "embedder-model",
+    kind: Kind::Text,
+    default: "",
+    scope: Scope::Server,
+    help: "The name of the service's model",
+};
+pub(crate) const EMBEDDER_KEY: Setting = Setting {
+    name: "embedder-key",
+    kind: Kind::Secret,
+    default: "",
+    scope: Scope::Server,
+    help: "The service's key; other users of this machine can see flags, so prefer the variable",
 };
 pub(crate) const STRUCTURED: Setting = Setting {
     name: "structured",
@@ -232,7 +271,7 @@ pub(crate) const LOG: Setting = Setting {
 };
 
 /// Every setting, in the order in which people read of them.
-pub(crate) const TABLE: [&Setting; 24] = [
+pub(crate) const TABLE: [&Setting; 29] = [
     &TOOLSETS,
     &READ_ONLY,
     &PATTERNS,
@@ -241,6 +280,11 @@ pub(crate) const TABLE: [&Setting; 24] = [
     &GRAPH_ALL_PROJECTS,
     &GRAPH_ENTITY_TYPES,
     &GRAPH_RELATION_TYPES,
+    &EMBEDDER,
+    &MODEL_FOLDER,
+    &EMBEDDER_URL,
+    &EMBEDDER_MODEL,
+    &EMBEDDER_KEY,
     &STRUCTURED,
     &BUDGET,
     &TIME_LIMIT,
@@ -265,6 +309,15 @@ impl Setting {
         format!("DIPTYCH_{}", self.name.replace('-', "_").to_uppercase())
     }
 
+    /// Whether commands of these scopes take it.
+    fn is_for(&self, scopes: &[Scope]) -> bool {
+        match self.scope {
+            Scope::Everything => true,
+            Scope::Model => scopes.contains(&Scope::Model) || scopes.contains(&Scope::Server),
+            scope => scopes.contains(&scope),
+        }
+    }
+
     /// The name of the value in help texts.
     pub(crate) fn value_name(&self) -> &'static str {
         match self.kind {
@@ -275,7 +328,7 @@ impl Setting {
             Kind::Count { .. } => "NUMBER",
             Kind::Address => "ADDRESS",
             Kind::File => "FILE",
-            Kind::Folders => "FOLDER",
+            Kind::Folder | Kind::Folders => "FOLDER",
         }
     }
 
@@ -307,6 +360,7 @@ impl Setting {
             Kind::List => argument.action(ArgAction::Append).value_delimiter(','),
             Kind::Folders => argument.action(ArgAction::Append).value_hint(clap::ValueHint::DirPath),
             Kind::File => argument.value_hint(clap::ValueHint::FilePath),
+            Kind::Folder => argument.value_hint(clap::ValueHint::DirPath),
             Kind::Text | Kind::Secret | Kind::Project => argument,
             Kind::Count { .. } | Kind::Address => argument.value_parser(move |text: &str| {
                 Value::parse(self.kind, &[text.to_owned()]).map(|_| text.to_owned())
@@ -317,11 +371,8 @@ impl Setting {
 
 /// The flags of these scopes, and those that every command takes.
 pub(crate) fn arguments(scopes: &[Scope]) -> Vec<Arg> {
-    let mut arguments: Vec<Arg> = TABLE
-        .into_iter()
-        .filter(|setting| setting.scope == Scope::Everything || scopes.contains(&setting.scope))
-        .map(Setting::argument)
-        .collect();
+    let mut arguments: Vec<Arg> =
+        TABLE.into_iter().filter(|setting| setting.is_for(scopes)).map(Setting::argument).collect();
     arguments.push(
         Arg::new(resolve::FILE)
             .long(resolve::FILE)

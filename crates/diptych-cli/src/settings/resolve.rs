@@ -63,7 +63,9 @@ impl Settings {
                 let name = format!("`{}` in {}", setting.name, folders.show(&file));
                 let texts = texts(item, setting.kind).map_err(|problem| unusable(&name, problem))?;
                 let texts = match setting.kind {
-                    Kind::Folders | Kind::File => texts.iter().map(|text| beside(&file, text)).collect(),
+                    Kind::Folders | Kind::Folder | Kind::File => {
+                        texts.iter().map(|text| beside(&file, text)).collect()
+                    }
                     _ => texts,
                 };
                 let value =
@@ -71,7 +73,7 @@ impl Settings {
                 (Some(value), Origin::File)
             } else if setting.default.is_empty() {
                 (None, Origin::Default)
-            } else if setting.kind == Kind::File {
+            } else if matches!(setting.kind, Kind::File | Kind::Folder) {
                 let file = folders.data.join(setting.default);
                 (Some(Value::Text(file.to_string_lossy().into_owned())), Origin::Default)
             } else if let (Kind::Project, Some(name)) = (setting.kind, repository::name()) {
@@ -152,14 +154,18 @@ impl Settings {
     pub(crate) fn given(&self, scope: Scope) -> Vec<String> {
         let mut flags = Vec::new();
         for (setting, value, origin) in self.all() {
-            if setting.scope != scope || origin != Origin::Flag {
+            let is_asked_for =
+                setting.scope == scope || (setting.scope, scope) == (Scope::Model, Scope::Server);
+            if !is_asked_for || origin != Origin::Flag {
                 continue;
             }
             let flag = format!("--{}", setting.name);
             match value {
                 Some(Value::Switch(true)) => flags.push(flag),
                 Some(Value::Switch(false)) => flags.push(format!("{flag}=false")),
-                Some(Value::Text(text)) if setting.kind == Kind::File => flags.extend([flag, absolute(text)]),
+                Some(Value::Text(text)) if matches!(setting.kind, Kind::File | Kind::Folder) => {
+                    flags.extend([flag, absolute(text)]);
+                }
                 Some(Value::Text(text)) => flags.extend([flag, text.clone()]),
                 Some(Value::Count(count)) => flags.extend([flag, count.to_string()]),
                 Some(Value::Address(address)) => flags.extend([flag, address.to_string()]),

@@ -39,7 +39,9 @@ impl Value {
                 "false" | "0" | "no" | "off" => Ok(Value::Switch(false)),
                 _ => Err("it must be true or false".to_owned()),
             },
-            Kind::Text | Kind::Secret | Kind::File | Kind::Project => Ok(Value::Text(text.to_owned())),
+            Kind::Text | Kind::Secret | Kind::File | Kind::Folder | Kind::Project => {
+                Ok(Value::Text(text.to_owned()))
+            }
             Kind::Choice(choices) => choice(text, choices).map(Value::Text),
             Kind::Count { least } => match text.parse::<u64>() {
                 Ok(count) if count >= least => Ok(Value::Count(count)),

@@ -48,18 +48,20 @@ impl Store {
         limit: usize,
         least: f32,
     ) -> Result<NearEntities, StoreError> {
-        let seen = self.read(|connection| {
-            let Some(range) = range_of(connection, scope)? else { return Ok(None) };
-            let Some(model) = embeddings::model(connection)? else { return Ok(None) };
-            self.refresh(connection, model.epoch, model.dimensions)?;
+        let (range, waiting, model) = self.read(|connection| {
+            let Some(range) = range_of(connection, scope)? else { return Ok((None, 0, None)) };
             let waiting: usize = connection
                 .prepare_cached("SELECT count(*) FROM embedding_queue WHERE entity BETWEEN ?1 AND ?2")?
                 .query_row([range.first, range.last], |row| row.get(0))?;
-            Ok(Some((range, waiting, model.name)))
+            let model = embeddings::model(connection)?;
+            if let Some(model) = &model {
+                self.refresh(connection, model.epoch, model.dimensions)?;
+            }
+            Ok((Some(range), waiting, model.map(|model| model.name)))
         })?;
         let mirror = self.mirror.read().unwrap_or_else(PoisonError::into_inner);
-        let (Some((range, waiting, model)), Some(mirror)) = (seen, mirror.as_ref()) else {
-            return Ok(NearEntities::default());
+        let (Some(range), Some(mirror)) = (range, mirror.as_ref().filter(|_| model.is_some())) else {
+            return Ok(NearEntities { waiting, ..NearEntities::default() });
         };
         let types: Vec<u32> = entity_types
             .iter()
@@ -68,7 +70,7 @@ impl Store {
         let found = mirror.vectors.nearest(&Quantised::of(vector), limit, least, |entity, kind| {
             (range.first..=range.last).contains(&entity) && (types.is_empty() || types.contains(&kind))
         });
-        Ok(NearEntities { found, made: mirror.vectors.len(), waiting, model: Some(model) })
+        Ok(NearEntities { found, made: mirror.vectors.len(), waiting, model })
     }
 
     /// The cosines of these entities to a vector, where they have one.

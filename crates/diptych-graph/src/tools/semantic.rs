@@ -17,6 +17,9 @@ use crate::store::{Entity, MatchQuality, StoreError};
 /// How many of each ranking are fused: those further down cannot come to the top.
 const CANDIDATES: usize = 60;
 
+/// The score by words below which they say nothing, and that from which they say everything.
+const WORDS_COUNT: (f32, f32) = (0.3, 0.7);
+
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SemanticSearch {
@@ -242,7 +245,10 @@ fn hybrid(
     // What is less similar than was asked for is left out, also when it has the words; what was not measured stays.
     ids.retain(|id| cosines[id].is_none_or(|cosine| cosine >= least));
     let lexical = scores(&asked.query, ids.iter().map(|id| &entities[id]));
-    let semantic: Vec<(i64, f32)> = ids.iter().filter_map(|id| Some((*id, cosines[id]?.max(0.0)))).collect();
+    // What was not measured is judged by its words alone.
+    let worded: HashMap<i64, f32> = lexical.iter().copied().collect();
+    let judge = |id: &i64| cosines[id].or_else(|| worded.get(id).copied()).unwrap_or_default().max(0.0);
+    let semantic: Vec<(i64, f32)> = ids.iter().map(|id| (*id, judge(id))).collect();
     let fused = fuse(&lexical, &semantic, asked.semantic_weight);
     let best = fused.into_iter().filter(|(_, score)| *score > 0.0).take(asked.limit);
     Ok(best.filter_map(|(id, _)| Some(SemanticResult::new(entities.remove(&id)?, cosines[&id]))).collect())
@@ -260,7 +266,15 @@ fn scores<'a>(query: &str, entities: impl Iterator<Item = &'a Entity>) -> Vec<(i
     });
     let index = Index::builder().field("name", 3.0).field("type", 1.0).field("text", 1.5).build(documents);
     let Ok(index) = index else { return Vec::new() };
-    index.search_all(query).hits.iter().map(|hit| (ids[hit.document], hit.score)).collect()
+    index.search_all(query).hits.iter().map(|hit| (ids[hit.document], certainty(hit.score))).collect()
+}
+
+/// How sure words make us. What has most of the query's words is what was meant; what has a few of them is anything, and
+/// a vector knows better. So a low score counts next to nothing, enough for an order among those that nothing else tells
+/// apart.
+fn certainty(score: f32) -> f32 {
+    let (none, all) = WORDS_COUNT;
+    ((score - none) / (all - none)).clamp(score.min(1.0) * 0.1, 1.0)
 }
 
 fn by_words(graph: &Graph, asked: &SemanticSearch, why: &str) -> Result<SemanticResults, StoreError> {

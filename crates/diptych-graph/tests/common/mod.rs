@@ -1,6 +1,8 @@
 //! A store in a folder that goes away, and short ways to say things.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, missing_docs)]
 
+pub mod embedder;
+pub mod paraphrases;
 pub mod served;
 
 use std::ops::Deref;

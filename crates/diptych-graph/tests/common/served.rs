@@ -79,7 +79,12 @@ impl Memory {
 
 /// A small graph: two people, a project, a decision.
 pub async fn garden() -> Memory {
-    let memory = Memory::new();
+    garden_with(None).await
+}
+
+/// The same, with an embedder.
+pub async fn garden_with(embedder: Option<Arc<super::embedder::Words>>) -> Memory {
+    let memory = Memory::with(25_000, |options| options.embedder = embedder.map(|embedder| embedder as _));
     memory
         .done(
             "create_entities",

@@ -1,6 +1,7 @@
 //! The tool `search_patterns`: what it takes, when it asks, and what it finds.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use diptych::{Choice, Cx, Field, JsonObject, NeedsInput, Stop, ToolError};
 use schemars::JsonSchema;
@@ -13,6 +14,9 @@ use crate::{Catalogue, Difficulty, Found, Library};
 
 /// More matches than this without a filter, and the search asks for one.
 const TOO_BROAD: usize = 20;
+
+/// How long an answer waits for an embedder.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The most patterns named where nothing was found.
 const MOST_NEAREST: usize = 5;
@@ -63,7 +67,10 @@ pub(super) async fn search_patterns(cx: Cx<Library>, search: Search) -> Result<S
         Some(name) => Some(catalogue.category(name).ok_or_else(|| needs_known_category(&catalogue, name))?),
         None => None,
     };
-    let found = catalogue.find(q, category, search.difficulty);
+    let found = match by_meaning(&cx, &catalogue, q).await {
+        Some(near) => catalogue.find_fused(q, category, search.difficulty, &near),
+        None => catalogue.find(q, category, search.difficulty),
+    };
     let total = found.matches.len();
     let filtered = category.is_some() || search.difficulty.is_some();
     // Someone who was asked and wants no filter, or is on the next page already, is not asked again.
@@ -107,6 +114,14 @@ pub(super) async fn search_patterns(cx: Cx<Library>, search: Search) -> Result<S
         provenance: search.include_provenance_panel.then(|| catalogue.provenance().clone()),
         drawing,
     })
+}
+
+/// The patterns nearest in meaning, if an embedder knows them at once.
+async fn by_meaning(cx: &Cx<Library>, catalogue: &Arc<Catalogue>, q: &str) -> Option<Vec<(usize, f32)>> {
+    let meaning = cx.state().meaning()?.clone();
+    let (catalogue, q) = (Arc::clone(catalogue), q.to_owned());
+    let nearest = cx.blocking(move || meaning.nearest(&catalogue, &q));
+    tokio::time::timeout(PATIENCE, nearest).await.ok()?.ok()?
 }
 
 /// What comes nearest where nothing was found: matches that the filters kept out, else ids that look alike.

@@ -58,7 +58,7 @@ impl Linear {
     }
 
     /// The same table three times, for what is always needed together.
-    fn load_three(weights: &mut Weights, names: [String; 3], size: usize) -> Result<Self, String> {
+    fn load_three(weights: &mut Weights, names: &[String; 3], size: usize) -> Result<Self, String> {
         let mut all = Self { weight: Array2::zeros((3 * size, size)), bias: Array1::zeros(3 * size) };
         for (number, name) in names.iter().enumerate() {
             let one = Self::load(weights, name, size, size)?;
@@ -116,7 +116,7 @@ impl Layer {
         let part = |part: &str| format!("encoder.layer.{number}.{part}");
         let parts = ["query", "key", "value"].map(|name| part(&format!("attention.self.{name}")));
         Ok(Self {
-            query_key_value: Linear::load_three(weights, parts, size)?,
+            query_key_value: Linear::load_three(weights, &parts, size)?,
             attended: Linear::load(weights, &part("attention.output.dense"), size, size)?,
             attended_norm: Norm::load(weights, &part("attention.output.LayerNorm"), config)?,
             widen: Linear::load(weights, &part("intermediate.dense"), middle, size)?,
@@ -137,7 +137,7 @@ impl Layer {
                     all.slice(s![text.clone(), columns])
                 };
                 let mut target = context.slice_mut(s![text.clone(), columns.clone()]);
-                attend(part(0), part(1), part(2), &mut target);
+                attend(&part(0), &part(1), &part(2), &mut target);
             }
         }
         let mut attended = self.attended.run(&context);
@@ -156,20 +156,20 @@ impl Layer {
 
 /// Each token takes from the others what it is looking for.
 fn attend(
-    query: ArrayView2<'_, f32>,
-    key: ArrayView2<'_, f32>,
-    value: ArrayView2<'_, f32>,
+    query: &ArrayView2<'_, f32>,
+    key: &ArrayView2<'_, f32>,
+    value: &ArrayView2<'_, f32>,
     target: &mut ndarray::ArrayViewMut2<'_, f32>,
 ) {
     let tokens = query.nrows();
     let mut scores = Array2::zeros((tokens, tokens));
-    general_mat_mul(1.0 / (query.ncols() as f32).sqrt(), &query, &key.t(), 0.0, &mut scores);
+    general_mat_mul(1.0 / (query.ncols() as f32).sqrt(), query, &key.t(), 0.0, &mut scores);
     for mut row in scores.axis_iter_mut(Axis(0)) {
         if let Some(row) = row.as_slice_mut() {
             softmax(row);
         }
     }
-    general_mat_mul(1.0, &scores, &value, 0.0, target);
+    general_mat_mul(1.0, &scores, value, 0.0, target);
 }
 
 /// A model with its numbers.
