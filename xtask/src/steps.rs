@@ -11,7 +11,7 @@ use crate::run::Log;
 use crate::{external, install, invariants};
 
 /// Long enough for a cold build on two cores.
-const BUILD_LIMIT: Duration = Duration::from_secs(45 * 60);
+pub(crate) const BUILD_LIMIT: Duration = Duration::from_secs(45 * 60);
 /// How much of a failed step's log is shown: the end of it, where the reason is.
 const SHOWN_LINES: usize = 150;
 
@@ -92,6 +92,11 @@ const STEPS: &[Step] = &[
         name: "catalogue",
         about: "the catalogue's examples, type-checked against the real packages",
         run: external::catalogue::step,
+    },
+    Step {
+        name: "semantic",
+        about: "search by meaning with the real model: its numbers, and what people find with it",
+        run: external::semantic::step,
     },
 ];
 
@@ -348,7 +353,7 @@ fn unit(context: &mut Context) -> Outcome {
 }
 
 /// Adds up the lines `test result: ok. 12 passed; 0 failed; 1 ignored; …` of `cargo test`.
-fn test_results(output: &str) -> Tally {
+pub(crate) fn test_results(output: &str) -> Tally {
     let mut tally = Tally::default();
     for line in output.lines().filter_map(|line| line.trim_start().strip_prefix("test result: ")) {
         let count = |word: &str| {

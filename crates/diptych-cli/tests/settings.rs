@@ -42,6 +42,8 @@ fn every_setting_can_be_given_in_every_place() {
         let (text, toml) = match (name.as_str(), &shown["value"]) {
             ("structured", _) => ("always", "\"always\"".to_owned()),
             ("toolsets", _) => ("patterns", "[\"patterns\"]".to_owned()),
+            ("embedder", _) => ("none", "\"none\"".to_owned()),
+            ("model-folder", _) => ("/model", "\"/model\"".to_owned()),
             ("graph-db", _) => ("/graph.db", "\"/graph.db\"".to_owned()),
             ("http", _) => ("127.0.0.1:1", "\"127.0.0.1:1\"".to_owned()),
             ("http-rate", _) | (_, Value::Number(_)) => ("123", "123".to_owned()),

@@ -23,6 +23,8 @@ const BATCH: usize = 16;
 const NEAREST: usize = 30;
 /// After a failure nothing is tried for so long.
 const PAUSE: Duration = Duration::from_secs(60);
+/// How the names of files of vectors begin.
+const FILE: &str = "pattern-embeddings-";
 /// What a file of vectors begins with.
 const MAGIC: &[u8; 8] = b"diptych1";
 
@@ -62,7 +64,7 @@ impl Meaning {
     /// The places of the patterns nearest to a query, with their cosines, nearest first; `None` while there are no
     /// vectors. It blocks while the query is embedded.
     pub(crate) fn nearest(&self, catalogue: &Arc<Catalogue>, query: &str) -> Option<Vec<(usize, f32)>> {
-        if !self.is_ready(catalogue) {
+        if !self.is_ready(catalogue) && !self.recall(catalogue) {
             self.prepare(catalogue);
             return None;
         }
@@ -107,20 +109,28 @@ impl Meaning {
         }
     }
 
+    /// Takes all vectors from the file of a run before, if there is one.
+    fn recall(&self, catalogue: &Arc<Catalogue>) -> bool {
+        // Whoever has no file shall not wait for the model, whose name the file has.
+        let mut files =
+            self.cache.as_ref().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+        if !files.any(|file| file.file_name().to_string_lossy().starts_with(FILE)) {
+            return false;
+        }
+        let Ok(model) = self.embedder.model() else { return false };
+        let kept = self.kept(&model);
+        let texts = texts(catalogue);
+        let complete = texts.iter().all(|(hash, _)| kept.contains_key(hash));
+        if complete {
+            self.use_for(catalogue, &texts, &kept);
+        }
+        complete
+    }
+
     fn make(&self, catalogue: &Arc<Catalogue>) -> Result<(), EmbedError> {
         let model = self.embedder.model()?;
-        let file = self
-            .cache
-            .as_ref()
-            .map(|folder| folder.join(format!("pattern-embeddings-{:016x}.bin", hash::of(model.as_bytes()))));
-        let mut kept = file.as_deref().and_then(|file| read(&fs::read(file).ok()?)).unwrap_or_default();
-        let texts: Vec<(u64, String)> = catalogue
-            .patterns()
-            .map(|pattern| {
-                let text = pattern.embedded_text();
-                (hash::of(text.as_bytes()), text)
-            })
-            .collect();
+        let mut kept = self.kept(&model);
+        let texts = texts(catalogue);
         let missing: Vec<&(u64, String)> =
             texts.iter().filter(|(hash, _)| !kept.contains_key(hash)).collect();
         for batch in missing.chunks(BATCH) {
@@ -128,22 +138,41 @@ impl Meaning {
             let vectors = self.embedder.embed(&wanted, Purpose::Background)?;
             kept.extend(batch.iter().zip(vectors).map(|((hash, _), vector)| (*hash, Quantised::of(&vector))));
             // After each batch: a process that is ended early has not worked for nothing.
-            if let Some(file) = &file {
-                write(file, &kept);
+            if let Some(file) = self.file(&model) {
+                write(&file, &kept);
             }
         }
+        self.use_for(catalogue, &texts, &kept);
+        Ok(())
+    }
+
+    fn file(&self, model: &str) -> Option<PathBuf> {
+        let name = format!("{FILE}{:016x}.bin", hash::of(model.as_bytes()));
+        self.cache.as_ref().map(|folder| folder.join(name))
+    }
+
+    fn kept(&self, model: &str) -> HashMap<u64, Quantised> {
+        self.file(model).and_then(|file| read(&fs::read(file).ok()?)).unwrap_or_default()
+    }
+
+    fn use_for(&self, catalogue: &Arc<Catalogue>, texts: &[(u64, String)], kept: &HashMap<u64, Quantised>) {
         let dimensions =
             texts.first().and_then(|(hash, _)| kept.get(hash)).map_or(0, |kept| kept.steps.len());
         let mut vectors = Vectors::new(dimensions);
-        for (place, (hash, _)) in (0_i64..).zip(&texts) {
+        for (place, (hash, _)) in (0_i64..).zip(texts) {
             if let Some(vector) = kept.get(hash) {
                 vectors.set(place, 0, vector);
             }
         }
         let ready = Ready { of: Arc::downgrade(catalogue), vectors };
         *self.shared.ready.write().unwrap_or_else(PoisonError::into_inner) = Some(ready);
-        Ok(())
     }
+}
+
+/// What is embedded of each pattern, with its hash, in the order of their places.
+fn texts(catalogue: &Catalogue) -> Vec<(u64, String)> {
+    let texts = catalogue.patterns().map(|pattern| pattern.embedded_text());
+    texts.map(|text| (hash::of(text.as_bytes()), text)).collect()
 }
 
 impl Ready {

@@ -7,3 +7,4 @@ mod examples;
 pub(crate) mod inspector;
 pub(crate) mod memory;
 pub(crate) mod python;
+pub(crate) mod semantic;

@@ -111,7 +111,7 @@ impl Present for SemanticResults {
         }
         match self.mode {
             Mode::Lexical => {
-                found(markdown, self.count, false, self.quality.unwrap_or(MatchQuality::AllWords))
+                found(markdown, self.count, false, self.quality.unwrap_or(MatchQuality::AllWords));
             }
             mode => {
                 markdown.paragraph(|line| {
