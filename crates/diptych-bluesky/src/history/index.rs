@@ -22,7 +22,7 @@ use super::snapshot::{Place, PostFile, SnapshotReader, is_damage};
 
 /// How many words a usual post has.
 const USUAL_LENGTH: f32 = 20.0;
-/// What a word in a caption counts, one in the text being 1.
+/// What a word beside the text counts, one in the text being 1.
 const CAPTION: f32 = 0.5;
 /// Longer words are not offered as corrections.
 const LONGEST_SPELLING: usize = 24;
@@ -34,7 +34,7 @@ const DAY: i64 = 86_400_000;
 pub(crate) struct Row {
     /// When it was written, in milliseconds.
     pub(crate) created: i64,
-    /// Where its key begins in the texts; the text follows the key, the captions follow the text.
+    /// Where its key begins in the texts; the text follows the key, captions, links and tags follow the text.
     start: u32,
     key_length: u16,
     text_length: u32,
@@ -175,7 +175,7 @@ impl Index {
         &self.texts[row.start as usize..row.start as usize + usize::from(row.key_length)]
     }
 
-    /// A post's text and, after it, its captions.
+    /// A post's text and, after it, its captions, links and tags.
     pub(crate) fn searchable(&self, post: u32) -> &str {
         let row = &self.rows[post as usize];
         let start = row.start as usize + usize::from(row.key_length);
@@ -260,9 +260,9 @@ impl Build {
         let start = self.texts.len();
         self.texts.push_str(key);
         self.texts.push_str(post.text);
-        for caption in &post.captions {
+        for extra in post.captions.iter().chain(&post.links).chain(&post.tags) {
             self.texts.push('\n');
-            self.texts.push_str(caption);
+            self.texts.push_str(extra);
         }
         let people = self.people.len();
         for did in post.parent.and_then(account_of).into_iter().chain(post.mentions.iter().copied()) {
@@ -293,7 +293,7 @@ impl Build {
         });
         self.own.clear();
         let mut length = self.words(post.text, 1.0);
-        for extra in post.captions.iter().chain(&post.tags) {
+        for extra in post.captions.iter().chain(&post.links).chain(&post.tags) {
             length += CAPTION * self.words(extra, CAPTION);
         }
         self.own.sort_unstable_by_key(|(term, _)| *term);

@@ -25,6 +25,7 @@ const PARTS_OF_NAME: f32 = 0.6;
 const ONE_SLIP: f32 = 0.8;
 const MORE_SLIPS: f32 = 0.6;
 const COMPLETED: f32 = 0.6;
+const SHARED_SLIP: f32 = 0.3;
 const PHRASE: f32 = 1.5;
 /// How much of the score depends on how new a post is.
 const NEWNESS: f32 = 0.15;
@@ -68,7 +69,19 @@ pub type People = HashMap<String, String>;
 impl Index {
     /// Finds posts. Likes are not in a repository: `likes:` is for the caller to judge.
     pub fn search(&self, query: &Query, people: &People, skip: usize, take: usize) -> Found {
-        let mut search = Search::new(self, query, people);
+        self.search_within(query, people, skip, take, PATIENCE)
+    }
+
+    /// The same with another limit to how long expressions may take.
+    pub(crate) fn search_within(
+        &self,
+        query: &Query,
+        people: &People,
+        skip: usize,
+        take: usize,
+        patience: Duration,
+    ) -> Found {
+        let mut search = Search::new(self, query, people, patience);
         let mut hits = search.run(true);
         let mut quality =
             if search.corrections.is_empty() { Quality::Everything } else { Quality::Corrected };
@@ -134,16 +147,18 @@ struct Search<'index, 'query> {
     /// Conditions, each with whether it is turned around; the cheap ones first.
     conditions: Vec<(bool, Condition<'query>)>,
     corrections: Vec<(String, String)>,
+    patience: Duration,
     gave_up: bool,
 }
 
 impl<'index, 'query> Search<'index, 'query> {
-    fn new(index: &'index Index, query: &'query Query, people: &People) -> Self {
+    fn new(index: &'index Index, query: &'query Query, people: &People, patience: Duration) -> Self {
         let mut search = Search {
             index,
             concepts: Vec::new(),
             conditions: Vec::new(),
             corrections: Vec::new(),
+            patience,
             gave_up: false,
         };
         for term in &query.terms {
@@ -196,6 +211,8 @@ impl<'index, 'query> Search<'index, 'query> {
     }
 
     fn word(&mut self, word: &str, negated: bool) {
+        // Texts show links without it.
+        let word = word.strip_prefix("https://").or_else(|| word.strip_prefix("http://")).unwrap_or(word);
         let mut any = false;
         for compound in compounds(word) {
             any = true;
@@ -208,6 +225,8 @@ impl<'index, 'query> Search<'index, 'query> {
             let surface = words.first().map(|word| word.surface.clone()).unwrap_or_default();
             if alternatives.is_empty() {
                 alternatives = self.nearest(&surface);
+            } else {
+                alternatives.extend(self.meant(&surface));
             }
             if self.concepts.len() < MOST_CONCEPTS {
                 self.concepts.push(Concept { alternatives, optional: is_stop_word(&surface) });
@@ -260,6 +279,19 @@ impl<'index, 'query> Search<'index, 'query> {
             }
         }
         alternatives
+    }
+
+    /// A word that hardly any post has may be a slip that one of them shares: then the common word counts too, for less.
+    fn meant(&self, surface: &str) -> Option<Alternative> {
+        let words = &self.index.words;
+        let count = words.term(&diptych_search::stem(surface)).map_or(0, |term| words.count(term));
+        if surface.chars().count() < 6 || count > 1 + self.index.len() / 2000 {
+            return None;
+        }
+        let near = words.spelling.nearest_other(surface, 1).into_iter().next()?;
+        let term = words.term(&diptych_search::stem(&near.word))?;
+        (near.slips == 1 && words.count(term) >= 10 * count)
+            .then(|| Alternative { terms: vec![term], weight: SHARED_SLIP })
     }
 
     /// The words of a phrase narrow down where it can be. In lower case, since a phrase is found whatever its case while
@@ -345,7 +377,7 @@ impl<'index, 'query> Search<'index, 'query> {
                 let (mut looked, mut late) = (0_u32, self.gave_up);
                 hits.retain(|hit| {
                     looked += 1;
-                    late = late || (looked.is_multiple_of(32) && start.elapsed() > PATIENCE);
+                    late = late || (looked.is_multiple_of(32) && start.elapsed() >= self.patience);
                     !late && expression.is_match(index.searchable(hit.post)) != negated
                 });
                 self.gave_up = late;

@@ -320,7 +320,7 @@ fn a_large_repository_is_read_in_little_memory() {
     // The million is for the benchmark; the way is the same.
     let folder = tempfile::tempdir().unwrap();
     let file = tempfile::tempfile_in(folder.path()).unwrap();
-    synthetic::write_large(&file, &alice(), 3_000, 17_000).unwrap();
+    synthetic::write_large(&file, &alice(), 20_000, 180_000).unwrap();
     let mut intake = Intake::new(folder.path(), 1 << 30).unwrap();
     let mut source = &file;
     std::io::Seek::rewind(&mut source).unwrap();
@@ -337,7 +337,7 @@ fn a_large_repository_is_read_in_little_memory() {
     let place = folder.path().join("it");
     received.store(&commit, folder.path(), &place, None).unwrap();
     let index = Index::read(&place).unwrap().unwrap();
-    assert_eq!((index.len(), index.records()), (3_000, 20_000));
+    assert_eq!((index.len(), index.records()), (20_000, 200_000));
 }
 
 // Searching.
@@ -446,6 +446,8 @@ fn posts_are_found() {
         // Misspelt, begun, and nothing that fits.
         ("sourdogh", vec![1, 2]),
         ("recip", vec![5]),
+        ("https://example.com/bread", vec![5]),
+        ("/example\\.com/", vec![5]),
         ("zeppelin", vec![]),
         // No words at all: the newest first.
         ("", vec![7, 6, 5, 4, 3, 2, 1]),
@@ -463,6 +465,28 @@ fn how_well_it_fits_is_said() {
     assert_eq!(corrected.corrections, [("sourdogh".to_owned(), "sourdough".to_owned())]);
     let some = find(&index, "patience zeppelin");
     assert_eq!((some.quality, some.total), (Quality::SomeWords, 1));
+}
+
+#[test]
+fn a_slip_that_a_post_shares_finds_the_common_word_too() {
+    let mut repository = Repository::new(alice());
+    for number in 0..12 {
+        repository.post(number, if number == 5 { "a recieved parcel" } else { "a received parcel" });
+    }
+    let index = take(&repository.export().bytes(), 4096, &repository.author).unwrap();
+    let found = find(&index, "recieved");
+    assert_eq!(found.total, 12);
+    assert_eq!(index.text(found.hits[0].post), "a recieved parcel");
+}
+
+#[test]
+fn an_expression_cannot_take_forever() {
+    let index = take(&repository(100).export().bytes(), 4096, &alice()).unwrap();
+    let query = Query::parse("/(p|o|s|t| )+x?/", Timestamp::now()).unwrap();
+    let patient = index.search(&query, &People::default(), 0, 1000);
+    assert_eq!((patient.total, patient.gave_up), (100, false));
+    let hasty = index.search_within(&query, &People::default(), 0, 1000, std::time::Duration::ZERO);
+    assert!(hasty.gave_up && hasty.total < 100);
 }
 
 #[test]
