@@ -3,6 +3,7 @@
 //! It reports ratios and never judges them: absolute figures of a shared machine mean little, and differences under
 //! 1.25 times are noise.
 
+mod bluesky;
 mod semantic;
 
 use std::fmt::Write as _;
@@ -18,6 +19,7 @@ use crate::steps::{cargo, root, target_folder as cargo_target};
 const HELP: &str = "\
 cargo xtask bench toolkit [--quick] [--rounds N] [--only GROUP]
 cargo xtask bench semantic [ENTITIES…]
+cargo xtask bench bluesky [--quick]
 
 Groups: stdio, http-2026-07-28, http-2025-11-25. The report is printed and kept in the target folder.
 ";
@@ -114,8 +116,10 @@ struct Effort {
 
 /// `cargo xtask bench …`.
 pub(crate) fn command(arguments: &[String]) -> Result<bool, String> {
-    if arguments.first().map(String::as_str) == Some("semantic") {
-        return semantic::command(&arguments[1..]);
+    match arguments.split_first() {
+        Some((what, rest)) if what == "semantic" => return semantic::command(rest),
+        Some((what, rest)) if what == "bluesky" => return bluesky::command(rest),
+        _ => {}
     }
     if arguments.first().map(String::as_str) != Some("toolkit") {
         return Err(format!("say what to measure\n\n{HELP}"));

@@ -22,6 +22,7 @@ cargo xtask <command>
   test --list      name the steps and what each one does
   bench toolkit    measure the toolkit beside a bare rmcp server and the floor (see --help)
   bench semantic   measure searches by meaning: embedding, scanning, whole calls, memory
+  bench bluesky    measure how fast histories are read and searched
   install          only install what the tests need, and say what and where
 
 Downloads are kept in $DIPTYCH_DEV_CACHE, else in the user's cache folder, under diptych-dev.

@@ -1,9 +1,14 @@
 //! How fast a history is read, made searchable and searched, and what memory that takes.
 //!
 //! `cargo bench -p diptych-bluesky --features synthetic --bench history [-- --quick]`. Each stage runs in a process of its own, so
-//! that its peak of memory is its own. Figures go to stderr as a Markdown table; they are for reading, not for judging.
+//! that its peak of memory is its own. Figures are printed as a
+//! Markdown table; they are for reading, not for judging.
 
-#![allow(clippy::unwrap_used, reason = "a measurement that fails should say where")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a measurement prints its figures and says where it fails"
+)]
 
 use std::fs::File;
 use std::io::Read as _;
@@ -69,7 +74,7 @@ fn all(quick: bool) {
     } else {
         &[("100k posts", 100_000, 0), ("1M records, 200k of them posts", 200_000, 800_000)]
     };
-    eprintln!("| repository | stage | figures |\n|---|---|---|");
+    println!("| repository | stage | figures |\n|---|---|---|");
     for (name, posts, likes) in sizes {
         let car = folder.path().join("repository.car");
         synthetic::write_large(File::create(&car).unwrap(), &author(), *posts, *likes).unwrap();
@@ -82,10 +87,10 @@ fn all(quick: bool) {
                     command.arg(&car);
                 }
                 let output = command.arg(&cache).output().unwrap();
-                let text = String::from_utf8_lossy(&output.stderr).into_owned();
-                assert!(output.status.success(), "{text}");
+                let text = String::from_utf8_lossy(&output.stdout).into_owned();
+                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
                 for line in text.lines() {
-                    eprintln!("| {name} | {stage} | {line} |");
+                    println!("| {name} | {stage} | {line} |");
                 }
             }
         }
@@ -110,7 +115,7 @@ fn fetch(car: &Path, cache: &Path) {
     assert!(history.behind.is_none());
     let took = start.elapsed().as_secs_f64();
     let index = &history.index;
-    eprintln!(
+    println!(
         "{size:.0} MB from the first byte to searchable in {took:.2} s: {:.0} MB/s, {:.0} records/s, {:.0} posts/s; peak {} MB",
         size / took,
         index.records() as f64 / took,
@@ -126,7 +131,7 @@ fn load(cache: &Path) {
     let history = run(histories.known(DID, None)).unwrap().unwrap();
     let loaded = start.elapsed();
     let found = find(&history.index, &synthetic::word(150)).1;
-    eprintln!(
+    println!(
         "cold cache to searchable {:.2} s, first answer ({found} found) after {:.2} s: {:.0} posts/s; {} MB in use, peak {} MB",
         loaded.as_secs_f64(),
         start.elapsed().as_secs_f64(),
@@ -185,9 +190,9 @@ fn search(cache: &Path) {
             total += found;
         }
         everything.extend_from_slice(&took);
-        eprintln!("{name}: {}, {} found on average", quantiles(&mut took), total / 200);
+        println!("{name}: {}, {} found on average", quantiles(&mut took), total / 200);
     }
-    eprintln!("all of these: {}", quantiles(&mut everything));
+    println!("all of these: {}", quantiles(&mut everything));
 }
 
 fn quantiles(took: &mut [Duration]) -> String {

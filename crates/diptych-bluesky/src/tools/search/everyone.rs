@@ -15,6 +15,7 @@ use crate::history::{Clause, Media, People, Query, Term};
 use crate::identity::{Did, Handle};
 use crate::network::{NetworkError, Request};
 use crate::posts::{PostView, did_of, from_view};
+use crate::reference::AccountName;
 use crate::tools::{Bluesky, reader};
 
 /// How many pages of the network's answer are looked at to fill one of ours.
@@ -132,15 +133,15 @@ fn parameters(query: &Query, place: &Place) -> Vec<(&'static str, String)> {
     for term in query.terms.iter().filter(|term| !term.negated) {
         let time = |millis: i64| jiff::Timestamp::from_millisecond(millis).map(|time| time.to_string());
         match &term.clause {
-            Clause::From(name) => parameters.push(("author", name.clone())),
-            Clause::To(name) => parameters.push(("mentions", name.clone())),
+            Clause::From(name) if AccountName::parse(name).is_some() => {
+                parameters.push(("author", name.clone()))
+            }
             Clause::After(moment) => parameters.extend(time(moment.millis).ok().map(|time| ("since", time))),
             Clause::Before(moment) => parameters.extend(time(moment.millis).ok().map(|time| ("until", time))),
             _ => {}
         }
     }
-    // Who replies to someone need not mention them: then the network only gets the words.
-    parameters.retain(|(name, _)| *name != "mentions");
+    // There is a parameter for mentions too, but who answers someone need not mention them.
     if words.is_empty() {
         "*".clone_into(&mut words);
     }

@@ -283,7 +283,11 @@ async fn people(
         if people.contains_key(name) || Did::parse(name).is_some() {
             continue;
         }
-        let is_own = account.handle.as_ref().is_some_and(|handle| handle.as_str() == name);
+        // Of one's own account the first part of the handle is enough.
+        let is_own = account
+            .handle
+            .as_ref()
+            .is_some_and(|handle| handle.as_str() == name || handle.as_str().split('.').next() == Some(name));
         let did = if is_own { Ok(account.did.to_string()) } else { resolve(state, name, online).await };
         match did {
             Ok(did) => {
@@ -312,7 +316,7 @@ async fn people(
 
 pub(super) async fn resolve(state: &Bluesky, name: &str, online: bool) -> Result<String, ToolError> {
     let Some(handle) = Handle::parse(name) else {
-        return Err(ToolError::client("It is no handle."));
+        return Err(ToolError::client("A handle has its domain, as in name.bsky.social."));
     };
     let noted = state.histories.noted(name).map(|known| known.did);
     if !online {

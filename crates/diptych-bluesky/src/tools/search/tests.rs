@@ -253,6 +253,7 @@ async fn every_operator_finds_its_posts() {
         ("sourdough", vec!["Sourdough needs patience", "Sourdough again, and a recipe"]),
         ("sourdogh patience", vec!["Sourdough needs patience"]),
         ("to:bob.test", vec!["You are right", "Rye, @bob.test"]),
+        ("from:alice \"needs patience\"", vec!["Sourdough needs patience"]),
         ("from:alice.test has:link", vec!["Sourdough again, and a recipe"]),
         ("/ri?ght$/", vec!["You are right"]),
         ("\"needs patience\" before:2024-03-02", vec!["Sourdough needs patience"]),
