@@ -128,6 +128,23 @@ proptest! {
     }
 
     #[test]
+    fn a_damaged_cache_is_no_cache(part in 0.0_f64..1.0, bit in 0_u8..8, cut in any::<bool>()) {
+        let folder = tempfile::tempdir().unwrap();
+        take_changes(&repository(5).export().bytes(), 4096, &alice(), &folder, false).unwrap();
+        let place = folder.path().join("it");
+        let mut bytes = std::fs::read(&place).unwrap();
+        let at = ((bytes.len() as f64) * part) as usize;
+        if cut {
+            bytes.truncate(at);
+        } else {
+            bytes[at] ^= 1 << bit;
+        }
+        std::fs::write(&place, bytes).unwrap();
+        prop_assert!(Index::read(&place).unwrap().is_none());
+        prop_assert!(KnownRecords::read(&place).unwrap().is_none());
+    }
+
+    #[test]
     fn garbage_is_refused(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         prop_assert!(take(&bytes, 64, &alice()).is_err());
     }
