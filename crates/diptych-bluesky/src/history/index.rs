@@ -237,8 +237,8 @@ struct Build {
     people: Vec<u32>,
     names: HashMap<Box<str>, u32>,
     terms: HashMap<Box<str>, u32>,
-    /// What each spelling of the posts stands for: where its terms are in `analysed`.
-    spellings: HashMap<Box<str>, (u32, u8)>,
+    /// What each spelling of the posts stands for.
+    spellings: Spellings,
     analysed: Vec<(u32, f32)>,
     surfaces: HashMap<Box<str>, u32>,
     /// Term and posting, in the order of the posts.
@@ -248,6 +248,41 @@ struct Build {
     records: usize,
     /// When the latest commit was made.
     latest: i64,
+}
+
+/// Where the terms of a spelling are in `analysed`, and how many.
+type Analysed = (u32, u8);
+
+/// Every spelling so far. Nearly all are short and stand in the table itself: looking one up is what building an index
+/// mostly does, and each step to another place in memory is felt.
+#[derive(Default)]
+struct Spellings {
+    short: HashMap<u128, Analysed>,
+    long: HashMap<Box<str>, Analysed>,
+}
+
+impl Spellings {
+    /// Up to fifteen bytes and their number.
+    fn packed(spelling: &str) -> Option<u128> {
+        let mut bytes = [0; 16];
+        bytes.get_mut(..spelling.len()).filter(|_| spelling.len() < 16)?.copy_from_slice(spelling.as_bytes());
+        bytes[15] = spelling.len() as u8;
+        Some(u128::from_le_bytes(bytes))
+    }
+
+    fn get(&self, spelling: &str) -> Option<Analysed> {
+        match Self::packed(spelling) {
+            Some(short) => self.short.get(&short).copied(),
+            None => self.long.get(spelling).copied(),
+        }
+    }
+
+    fn insert(&mut self, spelling: &str, analysed: Analysed) {
+        match Self::packed(spelling) {
+            Some(short) => self.short.insert(short, analysed),
+            None => self.long.insert(spelling.into(), analysed),
+        };
+    }
 }
 
 impl Build {
@@ -311,7 +346,7 @@ impl Build {
         for spelling in compounds(text) {
             count += 1.0;
             let (start, length) = match self.spellings.get(spelling) {
-                Some(known) => *known,
+                Some(known) => known,
                 None => self.analyse(spelling),
             };
             let analysed = &self.analysed[start as usize..start as usize + usize::from(length)];
@@ -320,7 +355,7 @@ impl Build {
         count
     }
 
-    fn analyse(&mut self, spelling: &str) -> (u32, u8) {
+    fn analyse(&mut self, spelling: &str) -> Analysed {
         let start = self.analysed.len() as u32;
         for term in terms(spelling).into_iter().take(255) {
             let number = intern(&mut self.terms, &term.text);
@@ -330,7 +365,7 @@ impl Build {
             }
         }
         let known = (start, (self.analysed.len() as u32 - start) as u8);
-        self.spellings.insert(spelling.into(), known);
+        self.spellings.insert(spelling, known);
         known
     }
 

@@ -6,6 +6,8 @@
 //! first. The same index and the same query give the same order, always.
 
 use std::cmp::Ordering;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use diptych_search::{Kind, Term as Word, compounds, is_stop_word, terms};
@@ -17,6 +19,9 @@ use super::query::{Clause, Query};
 
 /// How long expressions may take in all. They run in linear time, but a long way is still long.
 const PATIENCE: Duration = Duration::from_secs(4);
+/// From how many posts on looking at texts is shared among cores, and among how many.
+const WORTH_SHARING: usize = 4_000;
+const MOST_CORES: usize = 4;
 /// What is said beyond so many words does not narrow a search any more.
 const MOST_CONCEPTS: usize = 100;
 const SPELLINGS: usize = 3;
@@ -369,21 +374,47 @@ impl<'index, 'query> Search<'index, 'query> {
                 };
                 alternatives.iter().any(says) != negated
             }),
-            Condition::Phrase(expression) => {
-                hits.retain(|hit| says_phrase(expression, index.searchable(hit.post)) != negated);
-            }
+            Condition::Phrase(expression) => keep(hits, || {
+                let expression = expression.clone();
+                move |hit| says_phrase(&expression, index.searchable(hit.post)) != negated
+            }),
             Condition::Expression(expression) => {
-                let start = Instant::now();
-                let (mut looked, mut late) = (0_u32, self.gave_up);
-                hits.retain(|hit| {
-                    looked += 1;
-                    late = late || (looked.is_multiple_of(32) && start.elapsed() >= self.patience);
-                    !late && expression.is_match(index.searchable(hit.post)) != negated
+                let end = Instant::now() + self.patience;
+                let late = AtomicBool::new(self.gave_up);
+                keep(hits, || {
+                    let (expression, late, mut looked) = ((*expression).clone(), &late, 0_u32);
+                    move |hit| {
+                        looked += 1;
+                        if looked.is_multiple_of(32) && Instant::now() >= end {
+                            late.store(true, Relaxed);
+                        }
+                        !late.load(Relaxed) && expression.is_match(index.searchable(hit.post)) != negated
+                    }
                 });
-                self.gave_up = late;
+                self.gave_up = late.into_inner();
             }
         }
     }
+}
+
+/// Keeps the hits that fulfil a condition which takes its time, on as many cores as there are. Each has a judge of its own:
+/// expressions need room to work in, and sharing it costs more than having it twice.
+fn keep<J: FnMut(&Hit) -> bool>(hits: &mut Vec<Hit>, judge: impl Fn() -> J + Sync) {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_CORES);
+    if hits.len() < WORTH_SHARING || cores == 1 {
+        return hits.retain(judge());
+    }
+    let work = |part: &[Hit]| {
+        let mut fits = judge();
+        part.iter().copied().filter(|hit| fits(hit)).collect::<Vec<Hit>>()
+    };
+    let kept: Vec<Vec<Hit>> = std::thread::scope(|scope| {
+        let parts = hits.chunks(hits.len().div_ceil(cores));
+        let workers: Vec<_> = parts.map(|part| scope.spawn(|| work(part))).collect();
+        let joined = workers.into_iter().map(std::thread::ScopedJoinHandle::join);
+        joined.map(|kept| kept.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    });
+    *hits = kept.concat();
 }
 
 /// The words of a phrase with any space between them, whatever their case.
