@@ -134,7 +134,7 @@ fn parameters(query: &Query, place: &Place) -> Vec<(&'static str, String)> {
         let time = |millis: i64| jiff::Timestamp::from_millisecond(millis).map(|time| time.to_string());
         match &term.clause {
             Clause::From(name) if AccountName::parse(name).is_some() => {
-                parameters.push(("author", name.clone()))
+                parameters.push(("author", name.clone()));
             }
             Clause::After(moment) => parameters.extend(time(moment.millis).ok().map(|time| ("since", time))),
             Clause::Before(moment) => parameters.extend(time(moment.millis).ok().map(|time| ("until", time))),
