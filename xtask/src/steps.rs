@@ -124,7 +124,8 @@ pub(crate) fn test(arguments: &[String]) -> Result<bool, String> {
 pub(crate) fn install_everything() -> Result<bool, String> {
     let root = root();
     let cache = Cache::find()?;
-    let mut log = Log::create(target_folder(&root)?.join("xtask/install.log"))?;
+    let target = target_folder(&root)?;
+    let mut log = Log::create(target.join("xtask/install.log"))?;
     let installed = (|| {
         install::rust_components(&mut log)?;
         cache.node(&mut log)?;
@@ -132,7 +133,12 @@ pub(crate) fn install_everything() -> Result<bool, String> {
         cache.inspector(&mut log)?;
         cache.server_memory(&mut log)?;
         cache.python(&mut log)?;
-        cache.typecheck_modules(&mut log, &external::catalogue::manifest(&root)).map(drop)
+        cache.typecheck_modules(&mut log, &external::catalogue::manifest(&root))?;
+        // The model is installed by the program itself.
+        let mut command = cargo();
+        command.current_dir(&root).args(["build", "--package", "diptych-cli"]);
+        log.run(command, BUILD_LIMIT)?.expect("building the binary")?;
+        cache.model(&mut log, &target.join("debug/diptych")).map(drop)
     })();
     match installed {
         Ok(()) => {

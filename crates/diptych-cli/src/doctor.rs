@@ -5,6 +5,7 @@ use std::path::Path;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use console::Style;
 use diptych_graph::{Scope, Store};
+use diptych_search::Purpose;
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::install::{self, CLIENTS, ClientFile, Problem};
@@ -60,7 +61,7 @@ pub(crate) async fn doctor(settings: &Settings, flags: &ArgMatches) -> Outcome {
         ("folders", folders(settings)),
         ("patterns", vec![catalogue(settings)]),
         ("graph", vec![store(settings)]),
-        ("embedder", vec![embeddings(settings)]),
+        ("embedder", vec![embeddings(settings, flags.get_flag("network")).await]),
         ("server", vec![served(settings)]),
         ("http", vec![http(settings)]),
         ("credentials", vec![Finding::new(State::Idle, "No toolset here needs any.")]),
@@ -189,7 +190,7 @@ fn store(settings: &Settings) -> Finding {
 }
 
 /// What searches by meaning are made with, and how far the embeddings are.
-fn embeddings(settings: &Settings) -> Finding {
+async fn embeddings(settings: &Settings, asked: bool) -> Finding {
     let folder = embedder::folder(settings);
     let shown = settings.folders.show(&folder);
     let made = || {
@@ -224,15 +225,29 @@ fn embeddings(settings: &Settings) -> Finding {
             }
         }
         embedder::Way::Http => match embedder::embedder(settings) {
-            Ok(_) => {
-                let model = settings.text(&EMBEDDER_MODEL).unwrap_or_default();
-                Finding::new(State::Well, format!("{model} of the service is used{}", made()))
+            Ok(Some(service)) if asked => {
+                let tried =
+                    tokio::task::spawn_blocking(move || service.embed(&["diptych"], Purpose::Query)).await;
+                match tried {
+                    Ok(Ok(_)) => {
+                        Finding::new(State::Well, format!("{}, and it answers", used(settings, &made())))
+                    }
+                    Ok(Err(error)) => Finding::new(State::Wrong, error.to_string()).mend(
+                        "Check `embedder-url`, `embedder-model` and `embedder-key`, and whether it runs.",
+                    ),
+                    Err(_) => Finding::new(State::Wrong, "The service could not be tried."),
+                }
             }
+            Ok(_) => Finding::new(State::Well, format!("{}; `--network` tries it", used(settings, &made()))),
             Err(failure) => {
                 Finding::new(State::Wrong, failure.message).mend(failure.hint.unwrap_or_default())
             }
         },
     }
+}
+
+fn used(settings: &Settings, made: &str) -> String {
+    format!("{} of the service is used{made}", settings.text(&EMBEDDER_MODEL).unwrap_or_default())
 }
 
 fn served(settings: &Settings) -> Finding {
@@ -271,6 +286,9 @@ fn http(settings: &Settings) -> Finding {
 
 async fn network(settings: &Settings, asked: bool) -> Finding {
     let Some(server) = settings.text(&SERVER).filter(|server| server.starts_with("http")) else {
+        if embedder::way(settings) == embedder::Way::Http {
+            return Finding::new(State::Idle, "Texts to embed go to the service that `embedder-url` names.");
+        }
         return Finding::new(State::Idle, "Nothing that is served here leaves this machine.");
     };
     if !asked {

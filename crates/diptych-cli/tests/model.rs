@@ -188,6 +188,11 @@ fn the_embeddings_of_a_service_are_made_and_used() {
         "{}",
         doctor.out
     );
+    assert!(doctor.out.contains("Texts to embed go to the service"), "{}", doctor.out);
+    let doctor = machine.run_with(&["doctor", "--network"], &with_key, "");
+    assert!(doctor.out.contains("and it answers"), "{}", doctor.out);
+    let doctor = machine.run_with(&["doctor", "--network"], &settings, "");
+    assert!(doctor.out.contains("WRONG  The embedder refuses the key."), "{}", doctor.out);
     let config = machine.run_with(&["config"], &with_key, "");
     assert!(!config.out.contains("secret"), "{}", config.out);
 }

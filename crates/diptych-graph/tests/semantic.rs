@@ -102,7 +102,7 @@ async fn an_answer_says_why_it_is_not_the_one_asked_for() {
     assert_eq!((found["mode"].as_str(), found["count"].as_u64()), (Some("lexical"), Some(2)));
     let reason = found["reason"].as_str().unwrap();
     assert!(
-        reason.starts_with("The embedder could not be reached. So the query was searched for by its words."),
+        reason.starts_with("The embedder could not be reached. So the query was searched for by its words;"),
         "{reason}"
     );
     assert!(found["results"][0].get("similarity").is_none());

@@ -26,6 +26,7 @@ pub(crate) const NAME: &str = "all-MiniLM-L6-v2";
 /// A file of the model.
 pub(crate) struct ModelFile {
     pub(crate) name: &'static str,
+    size: u64,
     /// The SHA-256 of what is in it.
     digest: &'static str,
 }
@@ -34,14 +35,17 @@ pub(crate) struct ModelFile {
 pub(crate) const FILES: [ModelFile; 3] = [
     ModelFile {
         name: "config.json",
+        size: 612,
         digest: "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
     },
     ModelFile {
         name: "tokenizer.json",
+        size: 466_247,
         digest: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
     },
     ModelFile {
         name: "model.safetensors",
+        size: 90_868_376,
         digest: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     },
 ];
@@ -126,13 +130,14 @@ fn take(source: &mut Source, file: &ModelFile, target: &Path) -> Outcome<()> {
     bar.set_message(file.name);
     let had = fs::metadata(target).map_or(0, |metadata| metadata.len());
     source.copy(file.name, target, had, &bar)?;
-    if had > 0 && !is_right(target, file) {
+    let mut right = is_right(target, file);
+    if had > 0 && !right {
         // What was there was no beginning of it.
-        let _ = fs::remove_file(target);
         source.copy(file.name, target, 0, &bar)?;
+        right = is_right(target, file);
     }
     bar.finish_and_clear();
-    if is_right(target, file) {
+    if right {
         return Ok(());
     }
     let _ = fs::remove_file(target);
@@ -145,6 +150,9 @@ fn take(source: &mut Source, file: &ModelFile, target: &Path) -> Outcome<()> {
 
 /// Whether a file is there and has the right contents.
 pub(crate) fn is_right(path: &Path, file: &ModelFile) -> bool {
+    if fs::metadata(path).map_or(0, |metadata| metadata.len()) != file.size {
+        return false;
+    }
     let mut hash = Sha256::new();
     let hashed = fs::File::open(path).and_then(|mut open| {
         let mut buffer = vec![0; 1 << 16];

@@ -30,9 +30,11 @@ pub(crate) struct Mirror {
 pub struct NearEntities {
     /// Their ids, nearest first.
     pub(crate) found: Vec<Neighbour>,
-    /// How many entities of the scope have a vector, and how many wait for one.
+    /// How many vectors there are, of all projects.
     pub made: usize,
-    /// How many entities wait for one.
+    /// How many numbers each of them has.
+    pub dimensions: usize,
+    /// How many entities of the scope wait for one.
     pub waiting: usize,
     /// The model, if there is any vector.
     pub model: Option<String>,
@@ -70,7 +72,8 @@ impl Store {
         let found = mirror.vectors.nearest(&Quantised::of(vector), limit, least, |entity, kind| {
             (range.first..=range.last).contains(&entity) && (types.is_empty() || types.contains(&kind))
         });
-        Ok(NearEntities { found, made: mirror.vectors.len(), waiting, model })
+        let Mirror { vectors, .. } = mirror;
+        Ok(NearEntities { found, made: vectors.len(), dimensions: vectors.dimensions(), waiting, model })
     }
 
     /// The cosines of these entities to a vector, where they have one.

@@ -11,6 +11,7 @@ use super::fit::squeeze;
 use super::resources::missing;
 use super::search::{Mode, found};
 use super::{Graph, ask, draw};
+use crate::meaning::Worker;
 use crate::store::embeddings::text_of;
 use crate::store::{Entity, MatchQuality, StoreError};
 
@@ -155,50 +156,34 @@ pub(super) async fn semantic_search(
 }
 
 fn search(graph: &Graph, asked: &SemanticSearch) -> Result<SemanticResults, StoreError> {
-    let Some(meaning) = &graph.meaning else {
-        return by_words(
-            graph,
-            asked,
-            "No embedder is configured, so the query was searched for by its words.",
-        );
-    };
-    let vector = match meaning.embedder().embed(&[&asked.query], Purpose::Query) {
-        Ok(mut vectors) if vectors.len() == 1 => vectors.remove(0),
-        Ok(_) => {
-            return by_words(
-                graph,
-                asked,
-                "The embedder made no vector, so the query was searched for by its words.",
-            );
-        }
-        Err(error) => {
-            return by_words(graph, asked, &format!("{error} So the query was searched for by its words."));
-        }
+    match by_meaning(graph, asked)? {
+        Ok(results) => Ok(results),
+        Err(why) => by_words(graph, asked, &why),
+    }
+}
+
+/// The search that was asked for, or a sentence that says why it cannot be made.
+fn by_meaning(graph: &Graph, asked: &SemanticSearch) -> Result<Result<SemanticResults, String>, StoreError> {
+    let Some(meaning) = &graph.meaning else { return Ok(Err("No embedder is configured.".to_owned())) };
+    let embedder = meaning.embedder();
+    let embedded =
+        embedder.model().and_then(|model| Ok((model, embedder.embed(&[&asked.query], Purpose::Query)?)));
+    let (model, vector) = match embedded {
+        Ok((model, mut vectors)) if vectors.len() == 1 => (model, vectors.remove(0)),
+        Ok(_) => return Ok(Err("The embedder made no vector.".to_owned())),
+        Err(error) => return Ok(Err(error.to_string())),
     };
     let least = cosine(asked.min_similarity);
-    let near = graph.store.nearest_entities(
-        &graph.scope,
-        &asked.entity_types,
-        &vector,
-        asked.limit.max(CANDIDATES),
-        least,
-    )?;
-    let problem = graph.worker.as_ref().and_then(crate::meaning::Worker::problem);
-    let model = meaning.embedder().model().ok();
-    if near.model.is_some() && near.model != model {
-        let why = "The embeddings in the store are another model's and are being made anew, so the query was searched for by its words.";
-        return by_words(
-            graph,
-            asked,
-            problem
-                .as_deref()
-                .map_or(why.to_owned(), |why| format!("{why} So the query was searched for by its words."))
-                .as_str(),
-        );
+    let most = asked.limit.max(CANDIDATES);
+    let near = graph.store.nearest_entities(&graph.scope, &asked.entity_types, &vector, most, least)?;
+    let problem = graph.worker.as_ref().and_then(Worker::problem);
+    let is_ours = near.model.as_ref().is_none_or(|kept| *kept == model);
+    if !is_ours || (near.made > 0 && near.dimensions != vector.len()) {
+        let why = "The embeddings in the store are another model's and have to be made anew.";
+        return Ok(Err(problem.unwrap_or_else(|| why.to_owned())));
     }
     if near.made == 0 && near.waiting > 0 {
-        let why = problem.unwrap_or_else(|| "The embeddings are still being made.".to_owned());
-        return by_words(graph, asked, &format!("{why} So the query was searched for by its words."));
+        return Ok(Err(problem.unwrap_or_else(|| "The embeddings are still being made.".to_owned())));
     }
     let reason = (near.waiting > 0).then(|| {
         let waiting = draw::count(near.waiting, "entity has", "entities have");
@@ -211,14 +196,14 @@ fn search(graph: &Graph, asked: &SemanticSearch) -> Result<SemanticResults, Stor
         let found = &near.found[..near.found.len().min(asked.limit)];
         let cosines: HashMap<i64, f32> = found.iter().map(|found| (found.key, found.cosine)).collect();
         let ids: Vec<i64> = found.iter().map(|found| found.key).collect();
-        let entities = graph.store.entities_by_id(&graph.scope, &ids)?;
-        let results = entities.into_iter().map(|entity| {
+        let entities = graph.store.entities_by_id(&graph.scope, &ids)?.into_iter();
+        let with_cosine = |entity: Entity| {
             let cosine = cosines.get(&entity.id).copied();
             SemanticResult::new(entity, cosine)
-        });
-        (results.collect(), Mode::Semantic)
+        };
+        (entities.map(with_cosine).collect(), Mode::Semantic)
     };
-    Ok(SemanticResults { count: results.len(), results, mode, reason, quality: None, room: graph.room })
+    Ok(Ok(SemanticResults { count: results.len(), results, mode, reason, quality: None, room: graph.room }))
 }
 
 /// Both rankings in one. The candidates of both are scored by words in the same way: by the part of the query that they
@@ -284,7 +269,8 @@ fn by_words(graph: &Graph, asked: &SemanticSearch, why: &str) -> Result<Semantic
         results: page.entities.into_iter().map(|entity| SemanticResult::new(entity, None)).collect(),
         mode: Mode::Lexical,
         reason: Some(format!(
-            "{why} minSimilarity, hybridSearch and semanticWeight had no effect, and there are no similarities."
+            "{why} So the query was searched for by its words; minSimilarity, hybridSearch and semanticWeight had no \
+             effect, and there are no similarities."
         )),
         quality: Some(page.quality),
         room: graph.room,
