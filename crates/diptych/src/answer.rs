@@ -6,10 +6,10 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 use crate::content::Content;
 use crate::markdown::{Drawn, Markdown};
+use crate::walk::panel::{Panel, Truncated};
 
 /// A kind of answer.
 ///
@@ -126,11 +126,12 @@ pub trait Panels: Send {
     fn more(&self) -> Option<More>;
     /// [`Present::attachments`].
     fn attachments(&self) -> Vec<Content>;
-    /// The members of the JSON panel, without `kind`.
+    /// The JSON panel, written.
     ///
     /// # Errors
     /// When the value does not serialise to an object.
-    fn members(&self) -> Result<Map<String, Value>, String>;
+    #[doc(hidden)]
+    fn panel(&self, truncated: Option<&Truncated>) -> Result<Panel, String>;
 }
 
 impl<T: Present> Panels for T {
@@ -162,12 +163,8 @@ impl<T: Present> Panels for T {
         Present::attachments(self)
     }
 
-    fn members(&self) -> Result<Map<String, Value>, String> {
-        match serde_json::to_value(self) {
-            Ok(Value::Object(members)) => Ok(members),
-            Ok(_) => Err(format!("{} does not serialise to an object", T::KIND)),
-            Err(error) => Err(format!("{} does not serialise: {error}", T::KIND)),
-        }
+    fn panel(&self, truncated: Option<&Truncated>) -> Result<Panel, String> {
+        Panel::new(T::KIND, self, truncated)
     }
 }
 

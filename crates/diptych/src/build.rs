@@ -312,7 +312,21 @@ fn tool_entry(toolset: &str, tool: BoundTool, problems: &mut Vec<Problem>) -> Op
         shape => compile(&subject, shape, problems)?,
     };
     let output = compile(&subject, OutputCheck::new(&definition.output_schema), problems)?;
-    Some(ToolEntry { toolset: toolset.to_owned(), definition, run, rules, shape, output })
+    let has_header_arguments =
+        mentions(&Value::Object(definition.input_schema.as_ref().clone()), "x-mcp-header");
+    let toolset = toolset.to_owned();
+    Some(ToolEntry { toolset, definition, run, rules, shape, output, has_header_arguments })
+}
+
+/// Whether a schema has a keyword anywhere.
+fn mentions(schema: &Value, keyword: &str) -> bool {
+    match schema {
+        Value::Object(members) => {
+            members.contains_key(keyword) || members.values().any(|value| mentions(value, keyword))
+        }
+        Value::Array(items) => items.iter().any(|item| mentions(item, keyword)),
+        _ => false,
+    }
 }
 
 fn prompt_entry(toolset: &str, prompt: BoundPrompt, problems: &mut Vec<Problem>) -> Option<PromptEntry> {

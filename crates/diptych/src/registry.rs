@@ -32,6 +32,8 @@ pub(crate) struct ToolEntry {
     pub(crate) rules: Rules,
     pub(crate) shape: Shape,
     pub(crate) output: OutputCheck,
+    /// Whether arguments are to be repeated in HTTP headers, which rmcp compares.
+    pub(crate) has_header_arguments: bool,
 }
 
 /// A prompt with its schema compiled.

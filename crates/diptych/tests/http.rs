@@ -217,16 +217,43 @@ async fn callers_who_call_too_often_are_told_when_to_come_back() {
 }
 
 #[tokio::test]
-async fn health_and_metrics_need_no_token() {
+async fn health_needs_no_token_and_metrics_do() {
     let probe = probe(Http::new().bearer_token("ada-token", "ada")).await;
     let call = stateless_call(&probe, "echo", json!({"message": "hello"})).bearer_auth("ada-token");
     assert_eq!(probe.answer(call).await.0, 200);
     let health = probe.get("/healthz").send().await.unwrap();
     assert_eq!((health.status(), health.text().await.unwrap().trim()), (StatusCode::OK, "ok"));
-    let metrics = probe.get("/metrics").send().await.unwrap();
+    let refused = probe.get("/metrics").send().await.unwrap();
+    assert_eq!(refused.status(), StatusCode::UNAUTHORIZED);
+    let metrics = probe.get("/metrics").bearer_auth("ada-token").send().await.unwrap();
     assert_eq!(metrics.headers()["content-type"], "text/plain; version=0.0.4; charset=utf-8");
     let metrics = metrics.text().await.unwrap();
     assert!(metrics.lines().any(|line| line == "diptych_calls_total{tool=\"echo\"} 1"), "{metrics}");
+}
+
+#[tokio::test]
+async fn a_page_reads_answers_only_where_the_operator_named_its_origin() {
+    let probe = probe(Http::new().allowed_origins(["https://app.example.com"])).await;
+    let preflight = |origin: &'static str| {
+        probe
+            .options("/mcp")
+            .header("origin", origin)
+            .header("access-control-request-method", "POST")
+            .header("access-control-request-headers", "content-type, mcp-session-id")
+    };
+    let permitted = preflight("https://app.example.com").send().await.unwrap();
+    assert_eq!(permitted.status(), StatusCode::NO_CONTENT);
+    assert_eq!(permitted.headers()["access-control-allow-origin"], "https://app.example.com");
+    assert_eq!(permitted.headers()["access-control-allow-headers"], "content-type, mcp-session-id");
+    let call = stateless_call(&probe, "echo", json!({"message": "hello"}));
+    let answered = call.header("origin", "https://app.example.com").send().await.unwrap();
+    assert_eq!(answered.status(), StatusCode::OK);
+    assert_eq!(answered.headers()["access-control-allow-origin"], "https://app.example.com");
+    assert_eq!(answered.headers()["vary"], "Origin");
+    // A page on this machine may knock, but no browser will let it read.
+    let local = preflight("http://localhost:3000").send().await.unwrap();
+    assert!(!local.headers().contains_key("access-control-allow-origin"));
+    assert_eq!(preflight("https://evil.example.com").send().await.unwrap().status(), StatusCode::FORBIDDEN);
 }
 
 #[tokio::test]

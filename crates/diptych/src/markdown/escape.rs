@@ -332,10 +332,12 @@ pub(super) fn leaves_code_open(literal: &str) -> bool {
 
 /// The longest run of `byte` in the text.
 pub(super) fn longest_run(text: &str, byte: u8) -> usize {
-    let (mut longest, mut run) = (0, 0);
-    for found in text.bytes() {
-        run = if found == byte { run + 1 } else { 0 };
+    let (mut longest, mut rest) = (0, text.as_bytes());
+    // From one to the next: most texts have none.
+    while let Some(start) = rest.iter().position(|found| *found == byte) {
+        let run = run_length(&rest[start..], byte);
         longest = longest.max(run);
+        rest = &rest[start + run..];
     }
     longest
 }

@@ -1,14 +1,15 @@
 //! What is known about one connection: its session, its client, what it subscribed to.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use rmcp::RoleServer;
-use rmcp::model::ProtocolVersion;
-use rmcp::service::RequestContext;
+use rmcp::model::{ClientCapabilities, Extensions, Implementation, ProtocolVersion, RequestMetaObject};
+use rmcp::service::{Peer, RequestContext};
 use tokio_util::sync::CancellationToken;
 
+use super::direct::{Calls, Replies};
 use crate::call::Session;
 use crate::wire::{Caller, Level, Lifecycle};
 
@@ -22,8 +23,13 @@ pub(crate) struct Connection {
     log_level: AtomicU8,
     subscriptions: Mutex<HashSet<String>>,
     pub(crate) forwarding: AtomicBool,
+    begun: AtomicBool,
     /// Cancelled when the connection is gone.
     pub(crate) gone: CancellationToken,
+    /// The calls that went the straight way, and what was asked of the client on that way.
+    pub(crate) calls: Calls,
+    pub(crate) replies: Arc<Replies>,
+    directory: Option<Arc<Directory>>,
 }
 
 impl Drop for Connection {
@@ -40,44 +46,78 @@ impl Default for Connection {
             log_level: AtomicU8::new(Level::Info as u8),
             subscriptions: Mutex::default(),
             forwarding: AtomicBool::new(false),
+            begun: AtomicBool::new(false),
             gone: CancellationToken::new(),
+            calls: Calls::default(),
+            replies: Arc::default(),
+            directory: None,
         }
     }
 }
 
 impl Connection {
+    /// A connection that enters itself into the directory, should it become an HTTP session.
+    pub(crate) fn listed(directory: &Arc<Directory>) -> Self {
+        let mut connection = Connection::default();
+        connection.directory = Some(Arc::clone(directory));
+        connection
+    }
+
     /// The client behind a request. In a session it does not change; otherwise each request says it.
-    pub(crate) fn caller(&self, context: &RequestContext<RoleServer>) -> Arc<Caller> {
+    pub(crate) fn caller(self: &Arc<Self>, context: &RequestContext<RoleServer>) -> Arc<Caller> {
+        self.begun.store(true, Ordering::Release);
         let stated = context.meta.protocol_version();
         if stated.as_ref().is_some_and(|version| !version.has_initialize()) {
-            return Arc::new(read_caller(context, Lifecycle::Stateless));
+            let capabilities = context.client_capabilities().unwrap_or_default();
+            return Arc::new(stateless_caller(&context.meta, &capabilities, subject(&context.extensions)));
         }
-        if let Some(caller) = self.caller.get() {
-            return Arc::clone(caller);
-        }
-        let caller = Arc::new(read_caller(context, Lifecycle::Session));
+        self.learn(&context.peer, &context.extensions);
         // Before the handshake there is nothing to remember yet.
-        if context.peer.peer_info().is_some() {
-            return Arc::clone(self.caller.get_or_init(|| caller));
-        }
-        caller
+        self.known_caller().unwrap_or_else(|| {
+            let capabilities = ClientCapabilities::default();
+            Arc::new(read_caller(Lifecycle::Session, &ProtocolVersion::V_2025_03_26, None, &capabilities))
+        })
+    }
+
+    /// Remembers the client of a session once the handshake is over, and where the session is to be found.
+    pub(crate) fn learn(self: &Arc<Self>, peer: &Peer<RoleServer>, extensions: &Extensions) {
+        let Some(info) = peer.peer_info() else { return };
+        self.begun.store(true, Ordering::Release);
+        self.session.get_or_init(|| {
+            let id = http_session_id(extensions);
+            if let (Some(id), Some(directory)) = (&id, &self.directory) {
+                directory.enter(id.clone(), self);
+            }
+            Arc::new(Session::new(id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string())))
+        });
+        self.caller.get_or_init(|| {
+            let mut caller = read_caller(
+                Lifecycle::Session,
+                &info.protocol_version,
+                Some(info.client_info.clone()),
+                &info.capabilities,
+            );
+            caller.subject = subject(extensions);
+            Arc::new(caller)
+        });
+    }
+
+    /// Whether rmcp has handed a request of this connection on.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.begun.load(Ordering::Acquire)
+    }
+
+    /// The client of a session, once it is known.
+    pub(crate) fn known_caller(&self) -> Option<Arc<Caller>> {
+        self.caller.get().cloned()
     }
 
     /// The session of a request, where its lifecycle has one.
-    pub(crate) fn session(
-        &self,
-        caller: &Caller,
-        context: &RequestContext<RoleServer>,
-    ) -> Option<Arc<Session>> {
-        if caller.lifecycle == Lifecycle::Stateless {
-            return None;
+    pub(crate) fn session_of(&self, caller: &Caller) -> Option<Arc<Session>> {
+        match caller.lifecycle {
+            Lifecycle::Stateless => None,
+            Lifecycle::Session => self.session.get().cloned(),
         }
-        let session = self.session.get_or_init(|| {
-            Arc::new(Session::new(
-                http_session_id(context).unwrap_or_else(|| uuid::Uuid::new_v4().to_string()),
-            ))
-        });
-        Some(Arc::clone(session))
     }
 
     pub(crate) fn set_log_level(&self, level: Level) {
@@ -101,15 +141,51 @@ impl Connection {
     }
 }
 
+/// The connections that are HTTP sessions, by the session's id, for as long as rmcp keeps them.
+#[derive(Default)]
+pub(crate) struct Directory(Mutex<HashMap<String, Weak<Connection>>>);
+
+impl Directory {
+    pub(crate) fn find(&self, session: &str) -> Option<Arc<Connection>> {
+        self.lock().get(session)?.upgrade()
+    }
+
+    fn enter(&self, session: String, connection: &Arc<Connection>) {
+        let mut connections = self.lock();
+        if connections.len().is_power_of_two() {
+            connections.retain(|_, connection| connection.strong_count() > 0);
+        }
+        connections.insert(session, Arc::downgrade(connection));
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Weak<Connection>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The client behind a request that stands alone.
+pub(crate) fn stateless_caller(
+    meta: &RequestMetaObject,
+    capabilities: &ClientCapabilities,
+    subject: Option<String>,
+) -> Caller {
+    let protocol = meta.protocol_version().unwrap_or(ProtocolVersion::V_2026_07_28);
+    Caller { subject, ..read_caller(Lifecycle::Stateless, &protocol, meta.client_info(), capabilities) }
+}
+
 #[allow(deprecated, reason = "sampling and roots are deprecated in MCP, but clients still have them")]
-fn read_caller(context: &RequestContext<RoleServer>, lifecycle: Lifecycle) -> Caller {
-    let capabilities = context.client_capabilities().unwrap_or_default();
-    let info = context.client_info();
+fn read_caller(
+    lifecycle: Lifecycle,
+    protocol: &ProtocolVersion,
+    info: Option<Implementation>,
+    capabilities: &ClientCapabilities,
+) -> Caller {
     let elicitation = capabilities.elicitation.as_ref();
+    let (name, version) = info.map(|info| (info.name, info.version)).unwrap_or_default();
     Caller {
-        name: info.as_ref().map(|info| info.name.clone()).unwrap_or_default(),
-        version: info.map(|info| info.version).unwrap_or_default(),
-        protocol: context.protocol_version().unwrap_or(ProtocolVersion::V_2025_03_26).to_string(),
+        name,
+        version,
+        protocol: protocol.to_string(),
         lifecycle,
         // Before modes were told apart, declaring elicitation meant forms.
         forms: elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none()),
@@ -120,7 +196,7 @@ fn read_caller(context: &RequestContext<RoleServer>, lifecycle: Lifecycle) -> Ca
             .is_some_and(|experimental| experimental.contains_key(SECRETS)),
         sampling: capabilities.sampling.is_some(),
         roots: capabilities.roots.is_some(),
-        subject: subject(context),
+        subject: None,
     }
 }
 
@@ -129,23 +205,24 @@ fn read_caller(context: &RequestContext<RoleServer>, lifecycle: Lifecycle) -> Ca
 pub(crate) struct Subject(pub(crate) String);
 
 #[cfg(feature = "http")]
-fn subject(context: &RequestContext<RoleServer>) -> Option<String> {
-    let parts = context.extensions.get::<http::request::Parts>()?;
+fn subject(extensions: &Extensions) -> Option<String> {
+    let parts = extensions.get::<http::request::Parts>()?;
     parts.extensions.get::<Subject>().map(|subject| subject.0.clone())
 }
 
+/// The id of the HTTP session that a message came in.
 #[cfg(feature = "http")]
-fn http_session_id(context: &RequestContext<RoleServer>) -> Option<String> {
-    let parts = context.extensions.get::<http::request::Parts>()?;
+fn http_session_id(extensions: &Extensions) -> Option<String> {
+    let parts = extensions.get::<http::request::Parts>()?;
     parts.headers.get("mcp-session-id")?.to_str().ok().map(str::to_owned)
 }
 
 #[cfg(not(feature = "http"))]
-fn subject(_context: &RequestContext<RoleServer>) -> Option<String> {
+fn subject(_extensions: &Extensions) -> Option<String> {
     None
 }
 
 #[cfg(not(feature = "http"))]
-fn http_session_id(_context: &RequestContext<RoleServer>) -> Option<String> {
+fn http_session_id(_extensions: &Extensions) -> Option<String> {
     None
 }

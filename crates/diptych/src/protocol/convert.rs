@@ -8,8 +8,8 @@ use rmcp::ErrorData;
 use rmcp::model::{
     CallToolResult, ClientCapabilities, ContentBlock, ElicitRequest, ErrorCode, GetPromptResult, Icon,
     InputRequest, InputRequiredResult, ListRootsRequest, LoggingLevel, MetaObject, Prompt, PromptArgument,
-    PromptMessage, Resource, ResourceContents, ResourceTemplate, Role, SamplingCapability, TextContent, Tool,
-    ToolAnnotations,
+    PromptMessage, RequestId, Resource, ResourceContents, ResourceTemplate, Role, SamplingCapability,
+    TextContent, Tool, ToolAnnotations,
 };
 use serde_json::{Map, Value, json};
 
@@ -31,40 +31,59 @@ const SPLICED: &str = "diptych/spliced";
 /// rmcp wants the structured panel as a value and has no place for a block's `mimeType`. So the finished
 /// text travels through rmcp in place of the panel, and [`spliced`] takes it out again.
 pub(crate) fn splice(rendered: &Rendered) -> CallToolResult {
+    let mut members = Vec::new();
+    push_members(&mut members, rendered);
+    let mut result = CallToolResult::default();
+    // Always UTF-8: it was made of strings.
+    result.structured_content = String::from_utf8(members).ok().map(Value::String);
+    result.meta = Some(MetaObject(Map::from_iter([(SPLICED.to_owned(), Value::Bool(true))])));
+    result
+}
+
+/// A result as the whole message that answers a call. `typed` as 2026-07-28 has it.
+pub(crate) fn written(id: &RequestId, typed: bool, rendered: &Rendered) -> Vec<u8> {
     let words: usize = rendered.blocks.iter().map(Block::len).sum();
-    let structured = rendered.structured.as_ref().map_or(0, |panel| panel.compact.len());
+    let structured = rendered.structured.as_ref().map_or(0, |panel| panel.compact().len());
     // Escaping makes text a little longer.
-    let mut members = String::with_capacity(256 + words + words / 8 + structured);
-    members.push_str("\"content\":[");
+    let mut out = Vec::with_capacity(320 + words + words / 8 + structured);
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    push_json(&mut out, id);
+    out.extend_from_slice(b",\"result\":{");
+    if typed {
+        out.extend_from_slice(b"\"resultType\":\"complete\",");
+    }
+    push_members(&mut out, rendered);
+    out.extend_from_slice(b"}}");
+    out
+}
+
+fn push_members(out: &mut Vec<u8>, rendered: &Rendered) {
+    out.extend_from_slice(b"\"content\":[");
     for (position, block) in rendered.blocks.iter().enumerate() {
         if position > 0 {
-            members.push(',');
+            out.push(b',');
         }
         match block {
             Block::Text { text, mime_type } => {
-                members.push_str("{\"type\":\"text\",\"text\":");
-                push_json(&mut members, text);
-                members.push_str(",\"mimeType\":\"");
-                members.push_str(mime_type);
-                members.push_str("\",\"_meta\":{\"mimeType\":\"");
-                members.push_str(mime_type);
-                members.push_str("\"}}");
+                out.extend_from_slice(b"{\"type\":\"text\",\"text\":");
+                push_json(out, text);
+                out.extend_from_slice(b",\"mimeType\":\"");
+                out.extend_from_slice(mime_type.as_bytes());
+                out.extend_from_slice(b"\",\"_meta\":{\"mimeType\":\"");
+                out.extend_from_slice(mime_type.as_bytes());
+                out.extend_from_slice(b"\"}}");
             }
-            Block::Other(content) => push_json(&mut members, content),
+            Block::Other(content) => push_json(out, content),
         }
     }
-    members.push(']');
+    out.push(b']');
     if let Some(structured) = &rendered.structured {
-        members.push_str(",\"structuredContent\":");
-        members.push_str(&structured.compact);
+        out.extend_from_slice(b",\"structuredContent\":");
+        out.extend_from_slice(structured.compact().as_bytes());
     }
     if rendered.is_error {
-        members.push_str(",\"isError\":true");
+        out.extend_from_slice(b",\"isError\":true");
     }
-    let mut result = CallToolResult::default();
-    result.structured_content = Some(Value::String(members));
-    result.meta = Some(MetaObject(Map::from_iter([(SPLICED.to_owned(), Value::Bool(true))])));
-    result
 }
 
 /// The members of a spliced result.
@@ -73,10 +92,12 @@ pub(crate) fn spliced(result: &CallToolResult) -> Option<&str> {
     result.structured_content.as_ref()?.as_str()
 }
 
-fn push_json(out: &mut String, value: &impl serde::Serialize) {
-    // Strings, numbers and maps with string keys always serialise.
-    if let Ok(text) = serde_json::to_string(value) {
-        out.push_str(&text);
+fn push_json(out: &mut Vec<u8>, value: &impl serde::Serialize) {
+    let start = out.len();
+    if serde_json::to_writer(&mut *out, value).is_err() {
+        // Strings, numbers and maps with string keys always serialise; what does not must not break the rest.
+        out.truncate(start);
+        out.extend_from_slice(b"null");
     }
 }
 
@@ -84,7 +105,7 @@ fn push_json(out: &mut String, value: &impl serde::Serialize) {
 pub(crate) fn result(rendered: Rendered) -> CallToolResult {
     let mut result = CallToolResult::default();
     result.content = rendered.blocks.into_iter().filter_map(block).collect();
-    result.structured_content = rendered.structured.map(|panel| panel.value);
+    result.structured_content = rendered.structured.map(|panel| panel.value());
     result.is_error = rendered.is_error.then_some(true);
     result
 }

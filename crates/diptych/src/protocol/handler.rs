@@ -24,7 +24,7 @@ use serde_json::{Map, Value, json};
 
 use super::connection::Connection;
 use super::convert;
-use super::peer::PeerWire;
+use super::peer::ClientWire;
 use crate::complete;
 use crate::schema::JsonObject;
 use crate::server::{Change, Server};
@@ -40,8 +40,8 @@ pub(crate) struct Handler {
 }
 
 impl Handler {
-    pub(crate) fn new(server: Server, splices: bool) -> Self {
-        Handler { server, connection: Arc::default(), splices }
+    pub(crate) fn new(server: Server, connection: Arc<Connection>, splices: bool) -> Self {
+        Handler { server, connection, splices }
     }
 
     fn request(
@@ -57,8 +57,13 @@ impl Handler {
             accept: context.meta.get("accept").cloned(),
             responses: responses.unwrap_or_default().into_iter().collect(),
             state,
-            session: self.connection.session(&caller, context),
-            wire: Arc::new(PeerWire::new(context, &self.connection, caller.lifecycle)),
+            session: self.connection.session_of(&caller),
+            wire: Arc::new(ClientWire::new(
+                context.peer.clone(),
+                &context.meta,
+                &self.connection,
+                caller.lifecycle,
+            )),
             caller,
             cancelled: context.ct.clone(),
         }
@@ -390,6 +395,7 @@ impl ServerHandler for Handler {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.connection.learn(&context.peer, &context.extensions);
         self.forward(&context);
     }
 

@@ -5,6 +5,8 @@
 
 pub(crate) mod connection;
 pub(crate) mod convert;
+pub(crate) mod direct;
+pub(crate) mod envelope;
 pub(crate) mod handler;
 pub(crate) mod line;
 pub(crate) mod peer;

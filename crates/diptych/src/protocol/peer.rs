@@ -1,4 +1,4 @@
-//! The walk's [`Wire`] over an rmcp peer.
+//! The walk's [`Wire`], over an rmcp peer or any other way to a client.
 
 #![allow(
     deprecated,
@@ -12,10 +12,11 @@ use rmcp::RoleServer;
 use rmcp::model::{
     CancelledNotification, CancelledNotificationParam, ClientResult, CreateMessageRequest,
     CreateMessageRequestParams, ElicitRequest, ElicitRequestParams, ElicitationAction, ElicitationSchema,
-    ListRootsRequest, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, RequestId,
-    SamplingMessage, ServerNotification, ServerRequest,
+    ListRootsRequest, LoggingMessageNotification, LoggingMessageNotificationParam, ProgressNotification,
+    ProgressNotificationParam, ProgressToken, RequestId, RequestMetaObject, SamplingMessage,
+    ServerNotification, ServerRequest,
 };
-use rmcp::service::{Peer, PeerRequestOptions, RequestContext};
+use rmcp::service::{Peer, PeerRequestOptions};
 use serde_json::{Map, Value};
 
 use super::connection::Connection;
@@ -23,9 +24,15 @@ use super::convert;
 use crate::needs::Sample;
 use crate::wire::{Dialog, Fault, Level, Lifecycle, Reaction, Wire};
 
+/// A way to one client, while its request runs.
+pub(crate) trait Link: Send + Sync + 'static {
+    fn notify(&self, notification: ServerNotification) -> impl Future<Output = ()> + Send;
+    fn request(&self, request: ServerRequest) -> impl Future<Output = Result<ClientResult, Fault>> + Send;
+}
+
 /// The client of one request.
-pub(crate) struct PeerWire {
-    peer: Peer<RoleServer>,
+pub(crate) struct ClientWire<L> {
+    link: L,
     progress_token: Option<ProgressToken>,
     connection: Arc<Connection>,
     lifecycle: Lifecycle,
@@ -33,23 +40,24 @@ pub(crate) struct PeerWire {
     stated_level: Option<Level>,
 }
 
-impl PeerWire {
+impl<L: Link> ClientWire<L> {
     pub(crate) fn new(
-        context: &RequestContext<RoleServer>,
+        link: L,
+        meta: &RequestMetaObject,
         connection: &Arc<Connection>,
         lifecycle: Lifecycle,
     ) -> Self {
-        PeerWire {
-            peer: context.peer.clone(),
-            progress_token: context.meta.get_progress_token(),
+        ClientWire {
+            link,
+            progress_token: meta.get_progress_token(),
             connection: Arc::clone(connection),
             lifecycle,
-            stated_level: context.meta.log_level().map(convert::level_in),
+            stated_level: meta.log_level().map(convert::level_in),
         }
     }
 }
 
-impl Wire for PeerWire {
+impl<L: Link> Wire for ClientWire<L> {
     fn wants_progress(&self) -> bool {
         self.progress_token.is_some()
     }
@@ -60,8 +68,8 @@ impl Wire for PeerWire {
             let mut progress = ProgressNotificationParam::new(token, done);
             progress.total = total;
             progress.message = message;
-            // A client that is gone needs no progress.
-            let _ = self.peer.notify_progress(progress).await;
+            let progress = ProgressNotification::new(progress);
+            self.link.notify(ServerNotification::ProgressNotification(progress)).await;
         })
     }
 
@@ -74,7 +82,8 @@ impl Wire for PeerWire {
             if wanted {
                 let message =
                     LoggingMessageNotificationParam::new(convert::level_out(level), data).with_logger(logger);
-                let _ = self.peer.notify_logging_message(message).await;
+                let message = LoggingMessageNotification::new(message);
+                self.link.notify(ServerNotification::LoggingMessageNotification(message)).await;
             }
         })
     }
@@ -82,7 +91,7 @@ impl Wire for PeerWire {
     fn dialog(&self, dialog: Dialog) -> BoxFuture<'_, Result<Reaction, Fault>> {
         Box::pin(async move {
             let params = elicitation(dialog).ok_or(Fault)?;
-            let result = self.request(ServerRequest::ElicitRequest(ElicitRequest::new(params))).await?;
+            let result = self.link.request(ServerRequest::ElicitRequest(ElicitRequest::new(params))).await?;
             let ClientResult::ElicitResult(result) = result else { return Err(Fault) };
             Ok(match result.action {
                 ElicitationAction::Accept => Reaction::Accepted(match result.content {
@@ -99,7 +108,7 @@ impl Wire for PeerWire {
     fn sample(&self, sample: Sample) -> BoxFuture<'_, Result<Value, Fault>> {
         Box::pin(async move {
             let request = CreateMessageRequest::new(sampling(sample));
-            match self.request(ServerRequest::CreateMessageRequest(request)).await? {
+            match self.link.request(ServerRequest::CreateMessageRequest(request)).await? {
                 ClientResult::CreateMessageResult(result) => serde_json::to_value(result).map_err(|_| Fault),
                 _ => Err(Fault),
             }
@@ -108,7 +117,7 @@ impl Wire for PeerWire {
 
     fn roots(&self) -> BoxFuture<'_, Result<Value, Fault>> {
         Box::pin(async move {
-            match self.request(ServerRequest::ListRootsRequest(ListRootsRequest::default())).await? {
+            match self.link.request(ServerRequest::ListRootsRequest(ListRootsRequest::default())).await? {
                 ClientResult::ListRootsResult(result) => serde_json::to_value(result).map_err(|_| Fault),
                 _ => Err(Fault),
             }
@@ -116,15 +125,19 @@ impl Wire for PeerWire {
     }
 }
 
-impl PeerWire {
+impl Link for Peer<RoleServer> {
+    async fn notify(&self, notification: ServerNotification) {
+        // A client that is gone needs no notice.
+        let _ = self.send_notification(notification).await;
+    }
+
     /// Sends a request that is withdrawn when nobody waits for its answer any more.
     async fn request(&self, request: ServerRequest) -> Result<ClientResult, Fault> {
         let handle = self
-            .peer
             .send_request_with_option(request, PeerRequestOptions::no_options())
             .await
             .map_err(|_| Fault)?;
-        let withdrawal = Withdrawal { peer: self.peer.clone(), request: Some(handle.id.clone()) };
+        let withdrawal = Withdrawal { peer: self.clone(), request: Some(handle.id.clone()) };
         let result = handle.await_response().await;
         withdrawal.not_needed();
         result.map_err(|_| Fault)

@@ -1,5 +1,6 @@
 //! Serving over standard input and output, or any pair of streams.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::ServiceExt as _;
@@ -7,6 +8,7 @@ use rmcp::service::ServerInitializeError;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
+use crate::protocol::connection::Connection;
 use crate::protocol::handler::Handler;
 use crate::protocol::line::{LINE_LIMIT, LineTransport};
 use crate::server::Server;
@@ -51,7 +53,8 @@ impl Server {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let transport = LineTransport::new(reader, writer, LINE_LIMIT);
+        let connection = Arc::<Connection>::default();
+        let transport = LineTransport::new(reader, writer, LINE_LIMIT, self.clone(), Arc::clone(&connection));
         let ended = CancellationToken::new();
         // When the server stops, the connection ends: after the calls in flight, which `stop` waits for.
         let watch = {
@@ -63,7 +66,8 @@ impl Server {
                 ended.cancel();
             })
         };
-        let served = match Handler::new(self.clone(), true).serve_with_ct(transport, ended).await {
+        let served = match Handler::new(self.clone(), connection, true).serve_with_ct(transport, ended).await
+        {
             Ok(running) => {
                 running.waiting().await.map(|_| ()).map_err(|error| ServeError::Broken(error.to_string()))
             }

@@ -3,14 +3,17 @@
 pub(crate) mod admit;
 pub(crate) mod ask;
 pub(crate) mod check;
+pub(crate) mod panel;
 pub(crate) mod render;
 pub(crate) mod rounds;
 pub(crate) mod route;
 pub(crate) mod run;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
+use futures_util::FutureExt as _;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
@@ -103,7 +106,13 @@ pub(crate) async fn call_tool(server: &Server, name: &str, request: Request) -> 
         client = %request.caller.name,
         protocol = %request.caller.protocol,
     );
-    let outcome = walk_tool(server, tool, request).instrument(span).await;
+    // Until it is rendered, not only until it has run: what was done is to be told.
+    let _running = server.running();
+    let walk = AssertUnwindSafe(walk_tool(server, tool, request)).catch_unwind();
+    let outcome = walk.instrument(span).await.unwrap_or_else(|panic| {
+        // An author's code is guarded where it is called; this is for ours.
+        Outcome::Fault(Fault::Internal(run::panicked(panic.as_ref()).message))
+    });
     let failed = match &outcome {
         Outcome::Done(rendered) => rendered.is_error,
         Outcome::InputRequired { .. } => false,
@@ -121,28 +130,21 @@ async fn walk_tool(server: &Server, tool: &ToolEntry, request: Request) -> Outco
             tracing::error!(tool = tool.definition.name, "reshaping the arguments panicked");
         }
     }
-    let format = match take_format(&mut arguments) {
+    let (format, bad_format) = match take_format(&mut arguments) {
         Ok(format) => {
-            format.or_else(|| request.accept.as_ref().and_then(Format::accepted)).unwrap_or_default()
+            let accepted = || request.accept.as_ref().and_then(Format::accepted);
+            (format.or_else(accepted).unwrap_or_default(), None)
         }
         // Which format the error is to be in is just what is not known.
-        Err(()) => {
-            arguments.insert(Format::ARGUMENT.to_owned(), Value::Null);
-            Format::Both
-        }
+        Err(violation) => (Format::default(), Some(violation)),
     };
-    let bad_format = arguments.remove(Format::ARGUMENT).is_some();
     let settings = server.settings();
     let structured = settings.structured.for_client(&request.caller.name);
     let rendering = Rendering { format, structured, budget: settings.budget.saturating_mul(4) };
-    if bad_format {
-        let violation = admit::Violation {
-            path: Format::ARGUMENT.to_owned(),
-            problem: format!("must be one of {}", Format::ALL.map(Format::as_str).join(", ")),
-            suggestion: None,
-        };
-        let rendering = Rendering { format: Format::Markdown, ..rendering };
-        return Outcome::Done(rendering.failure(&admit::invalid(&[violation])));
+    if let Some(violation) = bad_format {
+        let others = tool.shape.admit(&tool.definition.name, arguments).err().unwrap_or_default();
+        let violations: Vec<_> = std::iter::once(violation).chain(others).collect();
+        return Outcome::Done(rendering.failure(&admit::invalid(&violations)));
     }
     let conversation = Conversation {
         server,
@@ -183,8 +185,7 @@ async fn walk_tool(server: &Server, tool: &ToolEntry, request: Request) -> Outco
 }
 
 fn checked(server: &Server, tool: &ToolEntry, rendering: Rendering, rendered: Rendered) -> Rendered {
-    let Some(violation) = rendered.structured.as_ref().and_then(|panel| tool.output.violation(&panel.value))
-    else {
+    let Some(violation) = rendered.structured.as_ref().and_then(|panel| tool.output.violation(panel)) else {
         return rendered;
     };
     if server.settings().strict {
@@ -196,12 +197,18 @@ fn checked(server: &Server, tool: &ToolEntry, rendering: Rendering, rendered: Re
 }
 
 /// Takes the format out of the arguments. `Err` when it is not one.
-fn take_format(arguments: &mut JsonObject) -> Result<Option<Format>, ()> {
-    match arguments.remove(Format::ARGUMENT) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Format::parse(text.trim()).map(Some).ok_or(()),
-        Some(_) => Err(()),
-    }
+fn take_format(arguments: &mut JsonObject) -> Result<Option<Format>, admit::Violation> {
+    let given = match arguments.remove(Format::ARGUMENT) {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::String(text)) => text,
+        Some(_) => String::new(),
+    };
+    let names = Format::ALL.map(|format| format.as_str().to_owned());
+    Format::parse(given.trim()).map(Some).ok_or_else(|| admit::Violation {
+        path: Format::ARGUMENT.to_owned(),
+        problem: format!("must be one of {}", names.join(", ")),
+        suggestion: admit::nearest(&given, &names).map(|near| format!("Did you mean `{near}`?")),
+    })
 }
 
 /// Gets a prompt.

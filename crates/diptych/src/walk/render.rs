@@ -3,8 +3,7 @@
 //! Format gating, MIME types, the client profile and the size budget are decided here and nowhere else.
 //! Only the panels that were asked for are drawn; one JSON value serves both JSON surfaces.
 
-use serde_json::{Map, Value, json};
-
+use super::panel::{Panel, Truncated};
 use super::run;
 use crate::answer::{More, Panels};
 use crate::content::Content;
@@ -20,35 +19,6 @@ pub(crate) struct Rendered {
     pub(crate) blocks: Vec<Block>,
     pub(crate) structured: Option<Panel>,
     pub(crate) is_error: bool,
-}
-
-/// The JSON panel: as a value, to be checked, and as text, serialised once for whoever writes it.
-#[derive(Debug, Clone)]
-pub(crate) struct Panel {
-    pub(crate) value: Value,
-    pub(crate) compact: String,
-}
-
-impl Panel {
-    fn new(kind: &str, members: Map<String, Value>) -> Self {
-        let mut panel = Map::with_capacity(members.len() + 1);
-        panel.insert("kind".to_owned(), Value::from(kind));
-        panel.extend(members);
-        let value = Value::Object(panel);
-        let compact = value.to_string();
-        Panel { value, compact }
-    }
-
-    fn of(kind: &str, panel: &impl serde::Serialize) -> Self {
-        match serde_json::to_value(panel) {
-            Ok(Value::Object(members)) => Panel::new(kind, members),
-            _ => Panel::new(kind, Map::new()),
-        }
-    }
-
-    fn pretty(&self) -> String {
-        serde_json::to_string_pretty(&self.value).unwrap_or_default()
-    }
 }
 
 /// A content block.
@@ -142,14 +112,15 @@ impl Rendering {
             }
             let drawn = if self.format.has_markdown() { markdown.drawn() } else { Drawn::default() };
             panels.settle(&drawn);
-            let mut members = panels.members()?;
-            if let Some(more) = more {
-                members.insert("truncated".to_owned(), truncated(shown, more));
-                if self.format.has_markdown() {
-                    say_truncated(&mut markdown, shown, more);
-                }
+            let truncated = more.map(|more| Truncated {
+                shown,
+                total: more.total,
+                next_cursor: more.next_cursor.clone(),
+            });
+            let panel = panels.panel(truncated.as_ref())?;
+            if let Some(truncated) = truncated.filter(|_| self.format.has_markdown()) {
+                say_truncated(&mut markdown, &truncated);
             }
-            let panel = Panel::new(panels.kind(), members);
             Ok(self.drawing(markdown, panel, panels.attachments()))
         })?
         .map_err(|problem: String| ToolError::masked(&problem))
@@ -187,23 +158,14 @@ impl Drawing {
     /// Attachments are data, not words.
     fn size(&self) -> usize {
         let blocks = self.markdown.len() + self.pretty.as_ref().map_or(0, String::len);
-        blocks.max(self.panel.compact.len())
+        blocks.max(self.panel.compact().len())
     }
 }
 
-fn truncated(shown: usize, more: &More) -> Value {
-    let mut members = json!({"shown": shown, "total": more.total});
-    if let Some(cursor) = &more.next_cursor {
-        members["nextCursor"] = Value::from(cursor.as_str());
-    }
-    members
-}
-
-fn say_truncated(markdown: &mut Markdown, shown: usize, more: &More) {
-    let total = more.total;
+fn say_truncated(markdown: &mut Markdown, truncated: &Truncated) {
     markdown.paragraph(|line| {
-        line.literal("Showing ").text(shown).literal(" of ").text(total).literal(". ");
-        match &more.next_cursor {
+        line.literal("Showing ").text(truncated.shown).literal(" of ").text(truncated.total).literal(". ");
+        match &truncated.next_cursor {
             Some(cursor) => {
                 line.literal("Call again with `cursor` set to ").code(cursor).literal(" for the rest.");
             }

@@ -58,7 +58,7 @@ pub(crate) fn guard<T>(draw: impl FnOnce() -> T) -> Result<T, ToolError> {
     std::panic::catch_unwind(AssertUnwindSafe(draw)).map_err(|panic| panicked(panic.as_ref()))
 }
 
-fn panicked(panic: &(dyn Any + Send)) -> ToolError {
+pub(crate) fn panicked(panic: &(dyn Any + Send)) -> ToolError {
     let text =
         panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     ToolError::masked(&format_args!("the tool panicked: {}", text.unwrap_or("no message")))

@@ -42,6 +42,10 @@ impl Probe {
         self.client.get(format!("http://{}{path}", self.address))
     }
 
+    pub(crate) fn options(&self, path: &str) -> RequestBuilder {
+        self.client.request(reqwest::Method::OPTIONS, format!("http://{}{path}", self.address))
+    }
+
     pub(crate) fn put(&self, path: &str) -> RequestBuilder {
         self.client.put(format!("http://{}{path}", self.address))
     }

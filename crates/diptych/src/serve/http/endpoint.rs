@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::middleware::Next;
 use axum::response::IntoResponse as _;
@@ -19,6 +19,7 @@ use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
 use super::bearer::{Bearers, Denied};
+use super::cors;
 use super::gate::Gate;
 #[cfg(feature = "oauth")]
 use super::issuer::WELL_KNOWN;
@@ -26,7 +27,8 @@ use super::message;
 use super::rate::{Buckets, Who};
 use super::reply::{self, INTERNAL, INVALID_REQUEST, Refusal, SHUTDOWN};
 use super::sessions::Sessions;
-use crate::protocol::connection::Subject;
+use crate::protocol::connection::{Connection, Directory, Subject};
+use crate::protocol::envelope::Kind;
 use crate::protocol::handler::Handler;
 use crate::server::Server;
 
@@ -37,6 +39,10 @@ pub(super) struct Endpoint {
     pub(super) server: Server,
     pub(super) service: StreamableHttpService<Handler, LocalSessionManager>,
     pub(super) sessions: Sessions,
+    /// The connections behind the sessions.
+    pub(super) directory: Arc<Directory>,
+    /// Stands for the connection where every request stands alone.
+    pub(super) stateless: Arc<Connection>,
     pub(super) gate: Gate,
     pub(super) bearers: Bearers,
     pub(super) buckets: Option<Buckets>,
@@ -64,10 +70,16 @@ pub(super) fn router(endpoint: Arc<Endpoint>) -> Router {
 }
 
 async fn enter(State(endpoint): State<Arc<Endpoint>>, request: Request, next: Next) -> Response<Body> {
-    match endpoint.gate.check(request.uri(), request.headers()) {
-        Ok(()) => next.run(request).await,
-        Err(refusal) => refusal.into_response(),
+    if let Err(refusal) = endpoint.gate.check(request.uri(), request.headers()) {
+        return refusal.into_response();
     }
+    let Some(reader) = endpoint.gate.reader(request.headers()).cloned() else {
+        return next.run(request).await;
+    };
+    let mut response =
+        if cors::is_preflight(&request) { cors::permit(request.headers()) } else { next.run(request).await };
+    cors::expose(response.headers_mut(), reader);
+    response
 }
 
 async fn health(State(endpoint): State<Arc<Endpoint>>) -> Response<Body> {
@@ -78,7 +90,15 @@ async fn health(State(endpoint): State<Arc<Endpoint>>) -> Response<Body> {
     }
 }
 
-async fn metrics(State(endpoint): State<Arc<Endpoint>>) -> Response<Body> {
+/// The names of the tools and how they are used are for those who may call them.
+async fn metrics(
+    State(endpoint): State<Arc<Endpoint>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    headers: HeaderMap,
+) -> Response<Body> {
+    if let Err(refusal) = endpoint.admit(peer, &headers).await {
+        return refusal.into_response();
+    }
     let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
     (kind, endpoint.server.metrics().prometheus()).into_response()
 }
@@ -112,26 +132,29 @@ impl Endpoint {
             return Err(Refusal::new(StatusCode::NOT_FOUND, INVALID_REQUEST, "Session not found."));
         }
         let opens = session.is_none();
-        let (id, is_call, bytes) = if parts.method == Method::POST {
+        let (id, is_call, kind, bytes) = if parts.method == Method::POST {
             let message = message::read(&parts.headers, body, self.body_limit).await?;
-            (message.id, message.is_call, message.bytes)
+            (message.id, message.is_call, message.kind, message.bytes)
         } else {
-            Default::default()
+            (None, false, Kind::Other, Bytes::new())
         };
         if is_call && self.server.draining().is_cancelled() {
             return Err(leaving(id));
         }
         let writing = is_call.then(|| self.answering.token());
-        if let Some(subject) = &subject {
-            parts.extensions.insert(Subject(subject.clone()));
-        }
-        let response = self.service.handle(Request::from_parts(parts, Full::new(bytes))).await;
-        if let (true, Some(subject), Some(session)) =
-            (opens, &subject, self::session(response.headers()).map(str::to_owned))
-        {
-            self.sessions.opened(&session, subject).await;
-        }
-        let response = reply::refined(response, id).await;
+        let response = match self.direct(&parts.headers, subject.as_deref(), kind).await {
+            Some(response) => response,
+            None => {
+                if let Some(subject) = &subject {
+                    parts.extensions.insert(Subject(subject.clone()));
+                }
+                let response = self.service.handle(Request::from_parts(parts, Full::new(bytes))).await;
+                if let (true, Some(session)) = (opens, self::session(response.headers()).map(str::to_owned)) {
+                    self.sessions.opened(&session, subject.as_deref()).await;
+                }
+                reply::refined(response, id).await
+            }
+        };
         // Held by the body until it is written or the client is gone.
         Ok(response.map(|body| {
             Body::new(body.map_frame(move |frame| {
@@ -202,7 +225,7 @@ impl Endpoint {
     }
 }
 
-fn session(headers: &HeaderMap) -> Option<&str> {
+pub(super) fn session(headers: &HeaderMap) -> Option<&str> {
     headers.get(SESSION).and_then(|session| session.to_str().ok())
 }
 

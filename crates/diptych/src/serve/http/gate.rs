@@ -6,7 +6,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use http::uri::Authority;
-use http::{HeaderMap, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 
 use super::reply::{INVALID_REQUEST, Refusal};
 
@@ -83,20 +83,29 @@ impl Gate {
         let mut origins = headers.get_all(header::ORIGIN).iter();
         let (Some(origin), more) = (origins.next(), origins.next()) else { return Ok(()) };
         let origin = origin.to_str().ok().filter(|_| more.is_none()).and_then(parse_origin);
-        let allowed = origin.is_some_and(|(scheme, host, port)| {
-            is_loopback(&host)
-                || self.origins.iter().any(|(known_scheme, known_host, known_port)| {
-                    *known_scheme == scheme
-                        && *known_host == host
-                        && (*known_port == Port::Any || *known_port == Port::Only(port))
-                })
-        });
-        if allowed {
+        if origin.is_some_and(|origin| is_loopback(&origin.1) || self.names(&origin)) {
             return Ok(());
         }
         tracing::warn!("refused a request from an origin that is not allowed");
         let problem = "This origin is not allowed. The server's operator can allow it.";
         Err(Refusal::new(StatusCode::FORBIDDEN, INVALID_REQUEST, problem))
+    }
+}
+
+impl Gate {
+    /// The origin of a page that may read what is answered: one that the operator named. A page on this
+    /// machine may knock, but is not trusted with the answers for that alone.
+    pub(super) fn reader<'a>(&self, headers: &'a HeaderMap) -> Option<&'a HeaderValue> {
+        let origin = headers.get(header::ORIGIN)?;
+        origin.to_str().ok().and_then(parse_origin).is_some_and(|named| self.names(&named)).then_some(origin)
+    }
+
+    fn names(&self, (scheme, host, port): &(String, String, u16)) -> bool {
+        self.origins.iter().any(|(known_scheme, known_host, known_port)| {
+            known_scheme == scheme
+                && known_host == host
+                && (*known_port == Port::Any || *known_port == Port::Only(*port))
+        })
     }
 }
 

@@ -6,12 +6,11 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use http::{HeaderMap, StatusCode, header};
 use http_body_util::{BodyExt as _, Limited};
-use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::reply::{INVALID_REQUEST, NOT_A_MESSAGE, PARSE_ERROR, Refusal, TOO_LARGE};
+use crate::protocol::envelope::{Envelope, Kind};
 
 /// How long a client may take to send a body.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -24,6 +23,7 @@ pub(super) struct Message {
     pub(super) id: Option<Value>,
     /// Whether it is a request that ends with an answer, unlike one that opens a stream of notifications.
     pub(super) is_call: bool,
+    pub(super) kind: Kind,
 }
 
 /// Reads the body of a request.
@@ -58,25 +58,10 @@ fn too_large(limit: usize) -> Refusal {
     Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, TOO_LARGE, problem)
 }
 
-/// The members that make a message. Everything else is skipped, which is quick.
-#[derive(Deserialize)]
-struct Envelope<'a> {
-    #[serde(borrow, default)]
-    jsonrpc: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    method: Option<&'a RawValue>,
-    #[serde(default)]
-    result: Option<IgnoredAny>,
-    #[serde(default)]
-    error: Option<IgnoredAny>,
-}
-
 fn parse(bytes: Bytes) -> Result<Message, Refusal> {
     let unreadable = || Refusal::new(StatusCode::BAD_REQUEST, PARSE_ERROR, "The body is not valid JSON.");
     let text = std::str::from_utf8(&bytes).map_err(|_| unreadable())?;
-    let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|error| {
+    let envelope = Envelope::read(text.as_bytes()).map_err(|error| {
         // An array that breaks off is no message either, but first of all it is no JSON.
         if error.is_data() && serde_json::from_str::<IgnoredAny>(text).is_ok() {
             Refusal::new(StatusCode::BAD_REQUEST, INVALID_REQUEST, NOT_A_MESSAGE)
@@ -84,21 +69,14 @@ fn parse(bytes: Bytes) -> Result<Message, Refusal> {
             unreadable()
         }
     })?;
-    let id = envelope
-        .id
-        .and_then(|id| serde_json::from_str::<Value>(id.get()).ok())
-        .filter(|id| id.is_string() || id.is_number());
-    let method = envelope.method.map(RawValue::get);
-    let is_message = envelope.jsonrpc.is_some_and(|version| version.get() == "\"2.0\"")
-        && match method {
-            Some(method) => method.starts_with('"'),
-            None => envelope.result.is_some() || envelope.error.is_some(),
-        };
-    if !is_message {
+    let id = envelope.id().and_then(|id| serde_json::to_value(id).ok());
+    if !envelope.is_message() {
         return Err(Refusal::new(StatusCode::BAD_REQUEST, INVALID_REQUEST, NOT_A_MESSAGE).to(id));
     }
+    let method = envelope.method();
     let is_call = id.is_some() && method.is_some_and(|method| method != "\"subscriptions/listen\"");
-    Ok(Message { id: id.filter(|_| method.is_some()), is_call, bytes })
+    let kind = envelope.kind();
+    Ok(Message { id: id.filter(|_| method.is_some()), is_call, kind, bytes })
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@
 //! ```
 
 mod bearer;
+mod cors;
+mod direct;
 mod endpoint;
 mod gate;
 #[cfg(feature = "oauth")]
@@ -39,6 +41,7 @@ use self::rate::{Buckets, Rate};
 use self::sessions::Sessions;
 use super::ServeError;
 use super::signal;
+use crate::protocol::connection::{Connection, Directory};
 use crate::protocol::handler::Handler;
 use crate::server::Server;
 
@@ -101,7 +104,8 @@ impl Http {
     }
 
     /// Allows further origins, such as `https://app.example.com` or `http://app.example.com:*`, in the
-    /// `Origin` header. Pages of this machine are always allowed; all others are refused.
+    /// `Origin` header, and lets their pages read the answers (CORS). Pages of this machine are always let in,
+    /// but a browser keeps the answers from them unless they are named here; all others are refused.
     pub fn allowed_origins(mut self, origins: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.origins.extend(origins.into_iter().map(Into::into));
         self
@@ -244,8 +248,10 @@ impl Server {
         let settings = self.settings();
         let sessions = Sessions::lasting(settings.ask_limit.max(settings.time_limit));
         let server = self.clone();
+        let directory = Arc::<Directory>::default();
+        let listing = Arc::clone(&directory);
         let service = StreamableHttpService::new(
-            move || Ok(Handler::new(server.clone(), false)),
+            move || Ok(Handler::new(server.clone(), Arc::new(Connection::listed(&listing)), false)),
             Arc::clone(&sessions.manager),
             StreamableHttpServerConfig::default()
                 .with_json_response(true)
@@ -258,6 +264,8 @@ impl Server {
             server: self.clone(),
             service,
             sessions,
+            directory,
+            stateless: Arc::default(),
             gate,
             bearers,
             buckets: http.rate.map(Buckets::new),
