@@ -97,8 +97,12 @@ impl Target {
 }
 
 fn unreachable(server: &str, error: &ClientError) -> Failure {
-    let why = reason(error);
-    let hint = if why == NEEDS_TOKEN {
+    let why = match error {
+        ClientError::Unauthorized => "it asks for a token".to_owned(),
+        ClientError::Connection(reason) => tame(reason.split(" (os error").next().unwrap_or_default()),
+        other => tame(other.to_string().trim_end_matches('.')),
+    };
+    let hint = if matches!(error, ClientError::Unauthorized) {
         "Give it with `--server-token`, or better in DIPTYCH_SERVER_TOKEN."
     } else if server.starts_with("http") {
         "Check the address; it ends with the path of the endpoint, often /mcp."
@@ -117,26 +121,6 @@ pub(crate) fn failed(error: &ClientError) -> Failure {
         }
         other => Failure::new(Exit::Connection, sentence(&other.to_string())),
     }
-}
-
-const NEEDS_TOKEN: &str = "it asks for a token";
-
-/// Why a connection failed, without the innards of the library that made it.
-fn reason(error: &ClientError) -> String {
-    let text = match error {
-        ClientError::Connection(reason) => reason.clone(),
-        other => other.to_string(),
-    };
-    let text = text.rsplit("] error: ").next().unwrap_or_default();
-    let text =
-        text.split(", when ").next().unwrap_or_default().split(" (os error").next().unwrap_or_default();
-    if text.contains("Auth required") || text.contains("HTTP 401") {
-        return NEEDS_TOKEN.to_owned();
-    }
-    if text.contains("error sending request") {
-        return "nothing can be reached at that address".to_owned();
-    }
-    tame(text.trim_end_matches('.'))
 }
 
 fn sentence(text: &str) -> String {

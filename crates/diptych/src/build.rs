@@ -105,7 +105,8 @@ impl Builder {
     }
 
     /// The key that signs request states, 32 bytes at least. Without it a random one is made: states then
-    /// do not survive a restart, nor do they pass between replicas.
+    /// do not survive a restart, nor do they pass between replicas. Each process remembers for itself which
+    /// states were used, so with a shared key a state could be used once at each replica while it lasts.
     #[must_use]
     pub fn state_key(mut self, key: impl Into<Vec<u8>>) -> Self {
         self.key = Some(key.into());

@@ -110,6 +110,13 @@ impl Server {
         }))
     }
 
+    /// The same offers with another budget, for the contract check.
+    #[cfg(feature = "client")]
+    pub(crate) fn with_budget(&self, tokens: usize) -> Self {
+        let settings = Settings { budget: tokens, ..self.0.settings.clone() };
+        Server::new(settings, self.registry().as_ref().clone(), Seals::random())
+    }
+
     pub(crate) fn settings(&self) -> &Settings {
         &self.0.settings
     }

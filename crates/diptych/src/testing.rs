@@ -1,16 +1,18 @@
 //! The contract check: one call that holds every tool of a server to the contract.
 //!
 //! A toolset's tests say which arguments lead to an answer, which to an ask and which to an error;
-//! [`Contract::check`] then looks at all of them in every format: the two JSON surfaces are equal and valid,
-//! the format decides which blocks there are, nothing is null, markers are as counted, the budget is kept,
-//! and no message carries a path, SQL or a secret.
+//! [`Contract::check`] then looks at all of them in every format and protocol version: the two JSON surfaces
+//! are equal and valid, the format decides which blocks there are, nothing is null, markers are as counted, the
+//! budget is kept, also when it is half of what the answer takes, and no message carries a path, SQL or a
+//! secret.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use crate::client::{Client, Reply};
+use crate::client::{Client, Protocol, Reply};
 use crate::format::Format;
+use crate::profile::Structured;
 use crate::server::Server;
 
 /// The wire definitions of a server's tools, for a snapshot.
@@ -40,12 +42,13 @@ enum Expected {
 pub struct Contract<'a> {
     server: &'a Server,
     cases: Vec<(Expected, String, Value)>,
+    unanswered: BTreeSet<String>,
 }
 
 impl<'a> Contract<'a> {
     /// The contract of this server.
     pub fn of(server: &'a Server) -> Self {
-        Contract { server, cases: Vec::new() }
+        Contract { server, cases: Vec::new(), unanswered: BTreeSet::new() }
     }
 
     /// A call that is answered.
@@ -66,62 +69,76 @@ impl<'a> Contract<'a> {
         self.case(Expected::Error, tool, arguments)
     }
 
+    /// A tool for which there is no call that is answered here, say because what it needs is not set up.
+    #[must_use]
+    pub fn never_answers(mut self, tool: &str) -> Self {
+        self.unanswered.insert(tool.to_owned());
+        self
+    }
+
     fn case(mut self, expected: Expected, tool: &str, arguments: Value) -> Self {
         self.cases.push((expected, tool.to_owned(), arguments));
         self
     }
 
-    /// Makes every call in every format and returns everything that is not as the contract has it.
+    /// Makes every call in every format and protocol version, and returns everything that is not as the
+    /// contract has it.
     pub async fn problems(self) -> Vec<String> {
         let mut problems = Vec::new();
-        let client = match Client::in_process(self.server).connect().await {
-            Ok(client) => client,
-            Err(error) => return vec![error.to_string()],
-        };
         let tools = self.server.tools();
         let mut cases = self.cases;
         let answered: BTreeSet<String> =
             cases.iter().filter(|case| case.0 == Expected::Answer).map(|case| case.1.clone()).collect();
         for tool in &tools {
-            if !answered.contains(tool.name()) {
+            if !answered.contains(tool.name()) && !self.unanswered.contains(tool.name()) {
                 problems.push(format!("{}: no call that is answered was given", tool.name()));
             }
             // Whatever a tool does, a wrong format is an error that follows the contract.
             cases.push((Expected::Error, tool.name().to_owned(), json!({"format": "html"})));
         }
-        for (expected, name, arguments) in cases {
-            let Some(tool) = tools.iter().find(|tool| tool.name() == name) else {
-                problems.push(format!("{name}: there is no such tool"));
-                continue;
-            };
-            let output = Value::Object(tool.output_schema().clone());
-            let Ok(validator) = jsonschema::validator_for(&output) else {
-                problems.push(format!("{name}: the output schema is not one"));
-                continue;
-            };
-            for format in Format::ALL {
-                let mut arguments = arguments.clone();
-                let given = arguments.get("format").is_some();
-                if let Some(members) = arguments.as_object_mut().filter(|_| !given) {
-                    members.insert("format".to_owned(), json!(format));
-                }
-                let case = format!("{name} {arguments}");
-                match client.call(&name, arguments).await {
-                    Ok(reply) => {
-                        let format = if given { Format::Markdown } else { format };
-                        let budget = self.server.settings().budget * 4;
-                        let mut found = examine(&reply, expected, format, &validator, budget);
-                        problems.extend(found.drain(..).map(|problem| format!("{case}: {problem}")));
-                    }
-                    Err(error) => problems.push(format!("{case}: {error}")),
-                }
+        let mut validators = BTreeMap::new();
+        for tool in &tools {
+            match jsonschema::validator_for(&Value::Object(tool.output_schema().clone())) {
+                Ok(validator) => _ = validators.insert(tool.name(), validator),
+                Err(_) => problems.push(format!("{}: the output schema is not one", tool.name())),
             }
         }
-        client.close().await;
+        for protocol in Protocol::TESTED {
+            let client = match Client::in_process(self.server).protocol(protocol).connect().await {
+                Ok(client) => client,
+                Err(error) => return vec![error.to_string()],
+            };
+            for (expected, name, arguments) in &cases {
+                let Some(validator) = validators.get(name.as_str()) else {
+                    problems.push(format!("{name}: there is no such tool"));
+                    continue;
+                };
+                let mut largest = 0;
+                for format in Format::ALL {
+                    let (arguments, format) = formatted(arguments, format);
+                    let case = format!("{name} {arguments} at {protocol:?}");
+                    match client.call(name, arguments).await {
+                        Ok(reply) => {
+                            largest = largest.max(size(&reply));
+                            let budget = self.server.settings().budget * 4;
+                            let is_sent = self.server.settings().structured != Structured::Never;
+                            let found = examine(&reply, *expected, format, validator, budget, is_sent);
+                            problems.extend(found.into_iter().map(|problem| format!("{case}: {problem}")));
+                        }
+                        Err(error) => problems.push(format!("{case}: {error}")),
+                    }
+                }
+                if *expected == Expected::Answer {
+                    let squeezed = self.server.with_budget(largest / 8);
+                    problems.extend(squeeze(&squeezed, protocol, name, arguments, validator).await);
+                }
+            }
+            client.close().await;
+        }
         problems
     }
 
-    /// Makes every call in every format.
+    /// Makes every call in every format and protocol version.
     ///
     /// # Panics
     /// With a list of everything that is not as the contract has it.
@@ -137,12 +154,61 @@ impl std::fmt::Debug for Contract<'_> {
     }
 }
 
+/// The arguments with this format, unless they have one of their own; and the format that the answer is in.
+fn formatted(arguments: &Value, format: Format) -> (Value, Format) {
+    let mut arguments = arguments.clone();
+    if arguments.get("format").is_some() {
+        return (arguments, Format::Markdown);
+    }
+    if let Some(members) = arguments.as_object_mut() {
+        members.insert("format".to_owned(), json!(format));
+    }
+    (arguments, format)
+}
+
+/// How many bytes a client has to read.
+fn size(reply: &Reply) -> usize {
+    let words: usize = reply.content.iter().filter_map(|block| block["text"].as_str()).map(str::len).sum();
+    words.max(reply.structured.as_ref().map_or(0, |structured| structured.to_string().len()))
+}
+
+/// An answer for which there is half the room that it takes: cut, saying so, or refused. Never over the budget.
+async fn squeeze(
+    server: &Server,
+    protocol: Protocol,
+    name: &str,
+    arguments: &Value,
+    validator: &jsonschema::Validator,
+) -> Vec<String> {
+    let (arguments, _) = formatted(arguments, Format::Both);
+    let case = format!("{name} {arguments} at {protocol:?} with half the budget");
+    let reply = match Client::in_process(server).protocol(protocol).call(name, arguments).await {
+        Ok(reply) => reply,
+        Err(error) => return vec![format!("{case}: {error}")],
+    };
+    let structured = reply.structured.clone().or_else(|| reply.json()).unwrap_or_default();
+    let budget = server.settings().budget * 4;
+    let mut problems = Vec::new();
+    if structured["kind"] == "toolError:v1" {
+        if !reply.text().starts_with("The answer is larger than") {
+            problems.push(format!("{case}: {}", reply.text()));
+        }
+    } else if size(&reply) > budget {
+        problems.push(format!("{case}: {} bytes, and only {budget} fit", size(&reply)));
+    }
+    if !validator.is_valid(&structured) {
+        problems.push(format!("{case}: the structured panel does not match the output schema"));
+    }
+    problems
+}
+
 fn examine(
     reply: &Reply,
     expected: Expected,
     format: Format,
     validator: &jsonschema::Validator,
     budget: usize,
+    is_sent: bool,
 ) -> Vec<String> {
     let mut problems = Vec::new();
     let mut require = |holds: bool, problem: &str| {
@@ -150,17 +216,21 @@ fn examine(
             problems.push(problem.to_owned());
         }
     };
-    let structured = reply.structured.clone().unwrap_or_default();
+    // A server that sends no structured panel sends what would be in it as a block.
+    let structured = reply.structured.clone().or_else(|| reply.json()).unwrap_or_default();
     let kind = structured["kind"].as_str().unwrap_or_default().to_owned();
     let as_expected = match expected {
         Expected::Answer => !matches!(kind.as_str(), "needsInput:v1" | "toolError:v1"),
         Expected::Ask => kind == "needsInput:v1",
         Expected::Error => kind == "toolError:v1" && reply.is_error,
     };
-    require(as_expected, &format!("expected {expected:?}, came {kind}: {}", reply.text()));
     require(!reply.content.is_empty(), "there is no content");
-    require(validator.is_valid(&structured), "the structured panel does not match the output schema");
-    require(!has_null(&structured), "the structured panel has a null");
+    require(reply.structured.is_some() == is_sent, "the structured panel is not sent as the server was told");
+    if is_sent || format.has_json() {
+        require(as_expected, &format!("expected {expected:?}, came {kind}: {}", reply.text()));
+        require(validator.is_valid(&structured), "the structured panel does not match the output schema");
+        require(!has_null(&structured), "the structured panel has a null");
+    }
     let mime = |block: &Value| block["_meta"]["mimeType"].as_str().unwrap_or_default().to_owned();
     let json: Vec<&Value> = reply.content.iter().filter(|block| mime(block) == "application/json").collect();
     let text: Vec<&Value> = reply
@@ -189,8 +259,7 @@ fn examine(
         let counted: u64 = markers.values().filter_map(Value::as_u64).sum();
         require(drawn.matches("<!-- kind:").count() as u64 == counted, "the markers are not as counted");
     }
-    let words: usize = reply.content.iter().filter_map(|block| block["text"].as_str()).map(str::len).sum();
-    require(words <= budget, "the answer is over the budget");
+    require(size(reply) <= budget, "the answer is over the budget");
     if expected == Expected::Error {
         let said = format!("{drawn}\n{structured}");
         for leak in LEAKS {

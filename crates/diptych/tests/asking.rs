@@ -132,6 +132,35 @@ async fn accepting_a_page_is_consent_and_the_flow_is_waited_for() {
     }
 }
 
+/// Accepts every page, counting, and takes more than a minute in the browser.
+struct Dawdler(Arc<Mutex<Option<watch::Sender<bool>>>>, Arc<Mutex<usize>>);
+
+impl Answers for Dawdler {
+    fn answer(&self, _question: Question) -> futures_util::future::BoxFuture<'_, Response> {
+        *self.1.lock().unwrap() += 1;
+        if let Some(sender) = self.0.lock().unwrap().take() {
+            tokio::spawn(async move {
+                tokio::time::sleep(std::time::Duration::from_secs(70)).await;
+                sender.send(true).unwrap();
+            });
+        }
+        Box::pin(std::future::ready(Response::Accept(Map::new())))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_stands_alone_does_not_stay_open_while_a_person_takes_their_time() {
+    for (protocol, expected) in [(Protocol::V2025_11_25, 1), (Protocol::V2026_07_28, 3)] {
+        let (server, sender) = server();
+        let asked = Arc::default();
+        let dial = Client::in_process(&server).protocol(protocol);
+        let reply =
+            dial.answered_by(Dawdler(sender, Arc::clone(&asked))).call("login", json!({})).await.unwrap();
+        assert_eq!(reply.text(), "Logged in.", "{protocol:?}");
+        assert_eq!(*asked.lock().unwrap(), expected, "{protocol:?}");
+    }
+}
+
 #[tokio::test]
 async fn what_a_refusal_gives_is_a_property_of_the_ask() {
     for protocol in [Protocol::V2025_11_25, Protocol::V2026_07_28] {

@@ -103,6 +103,13 @@ async fn slow(cx: Cx<Watched>, _: NoArguments) -> Result<Text, Stop> {
     Ok(Text::new("late"))
 }
 
+async fn commits(cx: Cx<Watched>, _: NoArguments) -> Result<Text, Stop> {
+    let _running = Running::new(&cx.state().0);
+    cx.commit();
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    Ok(Text::new("done"))
+}
+
 async fn ping(_cx: Cx<Watched>, _: NoArguments) -> Result<Text, Stop> {
     Ok(Text::new("pong"))
 }
@@ -124,6 +131,7 @@ fn server() -> (Server, Watched) {
                 .read_only(),
         )
         .with(tool("ping", ping).description("Answers.").read_only())
+        .with(tool("commits", commits).description("Acts, and takes its time."))
         .with(tool("confirm", confirm).description("Asks."));
     (Server::builder("faults", "0.0.0").toolset(tools).strict().build().unwrap(), watched)
 }
@@ -179,6 +187,83 @@ async fn a_client_that_vanishes_takes_its_calls_with_it() {
     tokio::time::timeout(Duration::from_secs(20), serving).await.unwrap().unwrap();
     until(&watched.0, 0).await;
     assert_eq!(Client::in_process(&server).call("ping", json!({})).await.unwrap().text(), "pong");
+}
+
+/// The clock stands still except when everybody waits, so that half a minute is nothing.
+#[tokio::test(start_paused = true)]
+async fn what_was_begun_for_good_is_finished_and_told_when_the_client_has_nothing_more_to_say() {
+    let (server, watched) = server();
+    let mut raw = Raw::open(&server);
+    raw.greet(json!({})).await;
+    raw.say(Raw::call(1, "commits", json!({}))).await;
+    raw.say(Raw::call(2, "slow", json!({}))).await;
+    until(&watched.0, 2).await;
+    raw.writer.shutdown().await.unwrap();
+    let mut said = String::new();
+    tokio::io::AsyncReadExt::read_to_string(&mut raw.reader, &mut said).await.unwrap();
+    let said: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert_eq!(
+        (&said[0]["id"], &said[0]["error"]["code"]),
+        (&json!(2), &json!(-32800)),
+        "it could be stopped"
+    );
+    assert_eq!(
+        (&said[1]["id"], &said[1]["result"]["structuredContent"]["text"]),
+        (&json!(1), &json!("done"))
+    );
+    raw.serving.await.unwrap();
+    assert_eq!(watched.0.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn a_call_that_a_shutdown_stops_is_told_so() {
+    let (server, watched) = server();
+    let mut raw = Raw::open(&server);
+    raw.greet(json!({})).await;
+    raw.say(Raw::call(1, "slow", json!({}))).await;
+    until(&watched.0, 1).await;
+    server.stop(Duration::ZERO).await;
+    let answer = raw.hear_answer(1).await;
+    assert_eq!(answer["error"]["code"], -32800);
+    let message = "The server is shutting down and stopped this call. Try again when it is back.";
+    assert_eq!(answer["error"]["message"], message);
+    tokio::time::timeout(Duration::from_secs(20), raw.serving).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_client_without_a_session_hears_what_it_listens_to() {
+    let (server, _) = server();
+    let mut raw = Raw::open(&server);
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "0"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    raw.say(json!({"jsonrpc": "2.0", "id": 7, "method": "subscriptions/listen", "params": {
+        "notifications": {"toolsListChanged": true, "resourceSubscriptions": ["notes://1"]}, "_meta": meta
+    }}))
+    .await;
+    let accepted = raw.hear().await;
+    assert_eq!(accepted["method"], "notifications/subscriptions/acknowledged", "{accepted}");
+    server.resource_updated("notes://2");
+    server.prompts_changed();
+    server.resource_updated("notes://1");
+    server.tools_changed();
+    let heard = [raw.hear().await, raw.hear().await];
+    assert_eq!(heard[0]["method"], "notifications/resources/updated");
+    assert_eq!(heard[0]["params"]["uri"], "notes://1");
+    assert_eq!(heard[1]["method"], "notifications/tools/list_changed");
+    let subscription = "io.modelcontextprotocol/subscriptionId";
+    assert!(heard.iter().all(|notice| notice["params"]["_meta"][subscription] == 7), "{heard:?}");
+    // Calls are answered beside it.
+    raw.say(
+        json!({"jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": {"name": "ping", "_meta": meta}}),
+    )
+    .await;
+    let answer = raw.hear_answer(8).await;
+    assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
+    assert_eq!(answer["result"]["content"][0]["mimeType"], "text/markdown");
 }
 
 #[tokio::test]

@@ -59,7 +59,7 @@ impl Protocol {
 
 enum Target {
     Server(Server),
-    Command(OsString, Vec<OsString>),
+    Command(OsString, Vec<OsString>, Vec<(OsString, OsString)>),
     Url(String),
 }
 
@@ -100,7 +100,8 @@ impl Client {
         program: impl Into<OsString>,
         arguments: impl IntoIterator<Item = A>,
     ) -> Dial {
-        Dial::new(Target::Command(program.into(), arguments.into_iter().map(Into::into).collect()))
+        let arguments = arguments.into_iter().map(Into::into).collect();
+        Dial::new(Target::Command(program.into(), arguments, Vec::new()))
     }
 
     /// Calls a server over Streamable HTTP.
@@ -123,6 +124,15 @@ impl Dial {
             token: None,
             quiet: false,
         }
+    }
+
+    /// Sets a variable in the environment of the command. Anything else has no environment of its own.
+    #[must_use]
+    pub fn environment(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        if let Target::Command(_, _, environment) = &mut self.target {
+            environment.push((name.into(), value.into()));
+        }
+        self
     }
 
     /// The protocol version to speak.
@@ -254,9 +264,9 @@ impl Dial {
                 });
                 (serve_client_with_lifecycle(side, tokio::io::split(ours), lifecycle).await, Some(serving))
             }
-            Target::Command(program, arguments) => {
+            Target::Command(program, arguments, environment) => {
                 let mut command = tokio::process::Command::new(&program);
-                command.args(arguments);
+                command.args(arguments).envs(environment);
                 let stderr = if self.quiet { Stdio::null() } else { Stdio::inherit() };
                 let (process, _) =
                     TokioChildProcess::builder(command).stderr(stderr).spawn().map_err(|error| {
@@ -306,6 +316,27 @@ fn refused(error: ClientInitializeError) -> ClientError {
             message: error.message.into_owned(),
             data: error.data,
         },
-        other => ClientError::Connection(other.to_string()),
+        ClientInitializeError::ConnectionClosed(_) => {
+            ClientError::Connection("it ended before it said hello".to_owned())
+        }
+        ClientInitializeError::TransportError { error, .. } => {
+            // The types of the transport are not ours to match; what they say has to do.
+            let said = error.to_string();
+            if said.contains("Auth required") || said.contains("HTTP 401") {
+                return ClientError::Unauthorized;
+            }
+            if said.contains("error sending request") {
+                return ClientError::Connection("nothing can be reached at that address".to_owned());
+            }
+            let mut cause: &dyn std::error::Error = error.error.as_ref();
+            while let Some(deeper) = cause.source() {
+                cause = deeper;
+            }
+            ClientError::Connection(cause.to_string().trim_end_matches('.').to_owned())
+        }
+        other => {
+            tracing::debug!(error = %other, "the handshake failed");
+            ClientError::Connection("it does not speak MCP, or not here".to_owned())
+        }
     }
 }

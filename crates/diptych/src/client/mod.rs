@@ -34,6 +34,9 @@ pub enum ClientError {
     /// The server could not be reached, or hung up.
     #[error("The server could not be reached: {0}.")]
     Connection(String),
+    /// The server wants to know who calls.
+    #[error("The server asks for a token that it knows.")]
+    Unauthorized,
     /// The server answered with a protocol error.
     #[error("{message} (protocol error {code})")]
     Protocol {
@@ -54,8 +57,24 @@ impl From<ServiceError> for ClientError {
                 message: error.message.into_owned(),
                 data: error.data,
             },
-            other => ClientError::Connection(other.to_string()),
+            // The rest is said in our words: rmcp's name its types.
+            other => {
+                tracing::debug!(error = %other, "a request failed");
+                ClientError::Connection(broken(&other).to_owned())
+            }
         }
+    }
+}
+
+fn broken(error: &ServiceError) -> &'static str {
+    match error {
+        ServiceError::TransportClosed => "it closed the connection",
+        ServiceError::TransportSend(_) => "the message could not be sent",
+        ServiceError::UnexpectedResponse => "it answered something else than what was asked",
+        ServiceError::Cancelled { .. } => "the request was cancelled",
+        ServiceError::Timeout { .. } => "it took too long to answer",
+        ServiceError::InputRequiredRoundsExceeded { .. } => "it asked more often than is sensible",
+        _ => "the connection failed",
     }
 }
 

@@ -5,7 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use rmcp::RoleServer;
-use rmcp::model::{ClientCapabilities, Extensions, Implementation, ProtocolVersion, RequestMetaObject};
+use rmcp::model::{
+    ClientCapabilities, Extensions, Implementation, InitializeRequestParams, ProtocolVersion,
+    RequestMetaObject,
+};
 use rmcp::service::{Peer, RequestContext};
 use tokio_util::sync::CancellationToken;
 
@@ -82,24 +85,30 @@ impl Connection {
     /// Remembers the client of a session once the handshake is over, and where the session is to be found.
     pub(crate) fn learn(self: &Arc<Self>, peer: &Peer<RoleServer>, extensions: &Extensions) {
         let Some(info) = peer.peer_info() else { return };
-        self.begun.store(true, Ordering::Release);
+        let id = http_session_id(extensions);
+        if let (None, Some(id), Some(directory)) = (self.session.get(), &id, &self.directory) {
+            directory.enter(id.clone(), self);
+        }
+        self.meet(&info, &info.protocol_version, id, subject(extensions));
+    }
+
+    /// Remembers the client of a session: what it said of itself, and the version that was agreed on.
+    pub(crate) fn meet(
+        &self,
+        info: &InitializeRequestParams,
+        protocol: &ProtocolVersion,
+        session: Option<String>,
+        subject: Option<String>,
+    ) {
         self.session.get_or_init(|| {
-            let id = http_session_id(extensions);
-            if let (Some(id), Some(directory)) = (&id, &self.directory) {
-                directory.enter(id.clone(), self);
-            }
-            Arc::new(Session::new(id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string())))
+            Arc::new(Session::new(session.unwrap_or_else(|| uuid::Uuid::new_v4().to_string())))
         });
         self.caller.get_or_init(|| {
-            let mut caller = read_caller(
-                Lifecycle::Session,
-                &info.protocol_version,
-                Some(info.client_info.clone()),
-                &info.capabilities,
-            );
-            caller.subject = subject(extensions);
-            Arc::new(caller)
+            let client = Some(info.client_info.clone());
+            let caller = read_caller(Lifecycle::Session, protocol, client, &info.capabilities);
+            Arc::new(Caller { subject, ..caller })
         });
+        self.begun.store(true, Ordering::Release);
     }
 
     /// Whether rmcp has handed a request of this connection on.

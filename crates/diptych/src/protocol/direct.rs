@@ -228,14 +228,9 @@ impl Calls {
     pub(crate) async fn last(&self, since: Instant, time_limit: Duration) {
         self.tracker.close();
         if tokio::time::timeout_at(since + LAST_CALLS, self.tracker.wait()).await.is_err() {
-            self.withdraw_all();
+            // Not withdrawn: whoever still reads is told how each call ended.
+            self.lock().values().for_each(CancellationToken::cancel);
             let _ = tokio::time::timeout_at(since + LAST_CALLS + time_limit, self.tracker.wait()).await;
-        }
-    }
-
-    fn withdraw_all(&self) {
-        for (_, token) in self.lock().drain() {
-            token.cancel();
         }
     }
 

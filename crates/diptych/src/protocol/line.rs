@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientResult, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
-    ServerJsonRpcMessage, ServerResult,
+    ClientJsonRpcMessage, ClientRequest, ClientResult, ErrorCode, ErrorData, InitializeRequestParams,
+    JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::transport::Transport;
 use serde_json::value::RawValue;
@@ -54,6 +54,8 @@ pub(crate) struct LineTransport<R> {
     writer: Option<JoinHandle<io::Result<()>>>,
     server: Server,
     connection: Arc<Connection>,
+    /// What the client said of itself, until the server has answered.
+    greeting: Option<InitializeRequestParams>,
     /// When the client had nothing more to say.
     ended: Option<tokio::time::Instant>,
 }
@@ -80,6 +82,7 @@ impl<R: AsyncRead + Send + Unpin> LineTransport<R> {
             writer: Some(writing),
             server,
             connection,
+            greeting: None,
             ended: None,
         }
     }
@@ -139,7 +142,14 @@ impl<R: AsyncRead + Send + Unpin> LineTransport<R> {
     fn take(&mut self, read: Result<Option<Incoming>, Bad>) -> Option<ClientJsonRpcMessage> {
         match read {
             Ok(None) => None,
-            Ok(Some(Incoming::Rmcp(message))) => Some(*message),
+            Ok(Some(Incoming::Rmcp(message))) => {
+                if let JsonRpcMessage::Request(request) = message.as_ref()
+                    && let ClientRequest::InitializeRequest(initialize) = &request.request
+                {
+                    self.greeting = Some(initialize.params.clone());
+                }
+                Some(*message)
+            }
             Ok(Some(Incoming::Call(called))) => {
                 match direct::caller(&self.connection, &called, None) {
                     // rmcp's loop has to have begun: until then only it knows what may come first.
@@ -225,6 +235,13 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for LineTransp
         &mut self,
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        if let JsonRpcMessage::Response(response) = &message
+            && let ServerResult::InitializeResult(agreed) = &response.result
+            && let Some(greeting) = self.greeting.take()
+        {
+            // From here on its calls go the straight way.
+            self.connection.meet(&greeting, &agreed.protocol_version, None, None);
+        }
         let waiting = self.outbox.push(|out| write_message(out, &message));
         let outbox = Arc::clone(&self.outbox);
         async move {

@@ -222,10 +222,12 @@ impl Conversation<'_> {
             // The person has consented already: all that is left is to wait for the flow to finish.
             rounds.round += 1;
             let finished = std::mem::replace(&mut visit.finished, Box::pin(std::future::ready(())));
-            return match self.wait(finished).await {
-                Ok(true) => Ok(()),
-                Ok(false) => Err(Ended::Unasked(Box::new(ask))),
-                Err(interrupted) => Err(Ended::Interrupted(interrupted)),
+            return match (self.wait(finished).await, self.caller.lifecycle) {
+                (Ok(true), _) => Ok(()),
+                (Ok(false), Lifecycle::Session) => Err(Ended::Unasked(Box::new(ask))),
+                // The page is put to the client again, which calls again when its person is ready.
+                (Ok(false), Lifecycle::Stateless) => Err(self.suspend(ask, pending, rounds)),
+                (Err(interrupted), _) => Err(Ended::Interrupted(interrupted)),
             };
         }
         if let Some(problem) = rounds.problem.take() {
@@ -239,12 +241,15 @@ impl Conversation<'_> {
             },
             Asked::Unasked => Err(Ended::Unasked(Box::new(ask))),
             Asked::Interrupted(interrupted) => Err(Ended::Interrupted(interrupted)),
-            Asked::Suspend => {
-                rounds.pending = Some(pending);
-                let state = self.server.seal_state(rounds, &self.binding());
-                Err(Ended::Suspended { ask: Box::new(ask), state })
-            }
+            Asked::Suspend => Err(self.suspend(ask, pending, rounds)),
         }
+    }
+
+    /// Leaves it to the client to answer and call again.
+    fn suspend<T>(&self, ask: NeedsInput, pending: Pending, rounds: &mut Rounds) -> Ended<T> {
+        rounds.pending = Some(pending);
+        let state = self.server.seal_state(rounds, &self.binding());
+        Ended::Suspended { ask: Box::new(ask), state }
     }
 
     /// Whether this client, in this call, can be asked this natively.
@@ -313,7 +318,12 @@ impl Conversation<'_> {
         mut finished: std::pin::Pin<Box<dyn Future<Output = ()> + Send>>,
     ) -> Result<bool, Interrupted> {
         const TICK: Duration = Duration::from_secs(5);
-        let limit = self.server.settings().ask_limit;
+        // A request that stands alone should not stay open for minutes: proxies and clients give up on it.
+        const ALONE: Duration = Duration::from_secs(30);
+        let limit = match self.caller.lifecycle {
+            Lifecycle::Session => self.server.settings().ask_limit,
+            Lifecycle::Stateless => self.server.settings().ask_limit.min(ALONE),
+        };
         let mut waited = Duration::ZERO;
         // The author's future, and so guarded: one that panics has finished.
         let mut finished = AssertUnwindSafe(finished.as_mut()).catch_unwind();
