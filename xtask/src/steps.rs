@@ -70,6 +70,7 @@ const STEPS: &[Step] = &[
     Step { name: "lint", about: "clippy over everything, warnings are errors", run: lint },
     Step { name: "invariants", about: "what ARCHITECTURE.md promises of the sources", run: invariants },
     Step { name: "unit", about: "cargo test over the workspace", run: unit },
+    Step { name: "telemetry", about: "spans reach an OpenTelemetry collector", run: telemetry },
     Step { name: "bench", about: "the benchmark's own workspace compiles, lint clean", run: bench_workspace },
     Step {
         name: "conformance",
@@ -347,7 +348,16 @@ fn invariants(context: &mut Context) -> Outcome {
 }
 
 fn unit(context: &mut Context) -> Outcome {
-    let finished = context.cargo(&["test", "--workspace", "--no-fail-fast"])?;
+    cargo_test(context, &["--workspace"])
+}
+
+/// On its own, because the feature is off by default and brings crates that nothing else needs.
+fn telemetry(context: &mut Context) -> Outcome {
+    cargo_test(context, &["--package", "diptych", "--features", "telemetry", "--test", "telemetry"])
+}
+
+fn cargo_test(context: &mut Context, arguments: &[&str]) -> Outcome {
+    let finished = context.cargo(&[&["test", "--no-fail-fast"], arguments].concat())?;
     let mut tally = test_results(&finished.output);
     if !finished.success && tally.failed == 0 {
         tally.add(&Tally { failed: 1, note: "cargo test failed".into(), ..Tally::default() });

@@ -145,7 +145,7 @@ fn dispatch(command: &str, flags: &ArgMatches) -> Outcome {
 
 fn with_settings(command: &str, flags: &ArgMatches, run: impl FnOnce(&Settings) -> Outcome) -> Outcome {
     let settings = Settings::resolve(flags)?;
-    log::start(&settings, command == "serve")?;
+    let _log = log::start(&settings, command == "serve")?;
     for variable in settings::strangers() {
         tracing::warn!("{variable} is set, but there is no such setting");
     }

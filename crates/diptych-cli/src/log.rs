@@ -7,8 +7,15 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::exit::{Failure, Outcome};
 use crate::settings::{LOG, Origin, Settings};
 
+/// What has to last for as long as there is something to log.
+#[must_use]
+pub(crate) struct Log {
+    #[cfg(feature = "telemetry")]
+    _telemetry: Option<diptych::Telemetry>,
+}
+
 /// Starts logging as the settings say.
-pub(crate) fn start(settings: &Settings, serving: bool) -> Outcome<()> {
+pub(crate) fn start(settings: &Settings, serving: bool) -> Outcome<Log> {
     let mut wanted = settings.text(&LOG).unwrap_or_default().to_owned();
     // As a client we say ourselves what went wrong; the protocol's own words are for those who ask for them.
     if !serving && settings.origin(&LOG) == Origin::Default {
@@ -23,7 +30,26 @@ pub(crate) fn start(settings: &Settings, serving: bool) -> Outcome<()> {
         .with_writer(std::io::stderr)
         .with_ansi(console::colors_enabled_stderr())
         .with_filter(filter.and(discreet));
+    let registry = tracing_subscriber::registry().with(layer);
+    #[cfg(feature = "telemetry")]
+    let telemetry = telemetry()?;
+    #[cfg(feature = "telemetry")]
+    let registry = registry.with(telemetry.as_ref().map(diptych::Telemetry::layer));
     // A second start in one process would be a mistake of ours, and harmless.
-    let _ = tracing_subscriber::registry().with(layer).try_init();
-    Ok(())
+    let _ = registry.try_init();
+    Ok(Log {
+        #[cfg(feature = "telemetry")]
+        _telemetry: telemetry,
+    })
+}
+
+/// The collector that OpenTelemetry's own variable names.
+#[cfg(feature = "telemetry")]
+fn telemetry() -> Outcome<Option<diptych::Telemetry>> {
+    let Ok(collector) = std::env::var("OTEL_EXPORTER_OTLP_ENDPOINT") else { return Ok(None) };
+    let telemetry = diptych::Telemetry::new("diptych", &collector).map_err(|error| {
+        Failure::usage(error.to_string())
+            .hint("OTEL_EXPORTER_OTLP_ENDPOINT is an address such as http://127.0.0.1:4318.")
+    })?;
+    Ok(Some(telemetry))
 }

@@ -47,6 +47,8 @@ mod schema;
 mod serve;
 mod server;
 mod stop;
+#[cfg(feature = "telemetry")]
+mod telemetry;
 mod template;
 #[cfg(feature = "client")]
 pub mod testing;
@@ -76,6 +78,8 @@ pub use serve::ServeError;
 pub use serve::{BoundHttp, Http};
 pub use server::Server;
 pub use stop::{Code, Masked, Stop, ToolError};
+#[cfg(feature = "telemetry")]
+pub use telemetry::{Telemetry, TelemetryError};
 pub use template::{TemplateError, UriTemplate};
 pub use tool::{Annotations as ToolAnnotations, Icon, Tool, ToolDefinition, plain, tool};
 pub use toolset::{Part, Toolset};

@@ -105,11 +105,12 @@ pub(crate) async fn call_tool(server: &Server, name: &str, request: Request) -> 
         tool = %tool.definition.name,
         client = %request.caller.name,
         protocol = %request.caller.protocol,
+        failed = tracing::field::Empty,
     );
     // Until it is rendered, not only until it has run: what was done is to be told.
     let _running = server.running();
     let walk = AssertUnwindSafe(walk_tool(server, tool, request)).catch_unwind();
-    let outcome = walk.instrument(span).await.unwrap_or_else(|panic| {
+    let outcome = walk.instrument(span.clone()).await.unwrap_or_else(|panic| {
         // An author's code is guarded where it is called; this is for ours.
         Outcome::Fault(Fault::Internal(run::panicked(panic.as_ref()).message))
     });
@@ -118,6 +119,7 @@ pub(crate) async fn call_tool(server: &Server, name: &str, request: Request) -> 
         Outcome::InputRequired { .. } => false,
         Outcome::Fault(_) => true,
     };
+    span.record("failed", failed);
     server.metrics().record(&tool.definition.name, started.elapsed(), failed);
     outcome
 }
