@@ -151,7 +151,7 @@ struct Running {
 }
 
 enum Next {
-    Note(ServerJsonRpcMessage),
+    Note(Box<ServerJsonRpcMessage>),
     Answer(Answered),
 }
 
@@ -160,7 +160,7 @@ impl Running {
     async fn next(&mut self) -> Next {
         tokio::select! {
             biased;
-            Some(note) = self.notes.recv() => Next::Note(note),
+            Some(note) = self.notes.recv() => Next::Note(Box::new(note)),
             answered = &mut self.call => Next::Answer(answered.unwrap_or_else(|_| {
                 // The walk catches panics, so this is the runtime going down under it.
                 Answered { message: Vec::new(), fault: Some(ErrorCode::INTERNAL_ERROR.0) }
@@ -168,7 +168,7 @@ impl Running {
         }
     }
 
-    fn stream(self, first: ServerJsonRpcMessage) -> Response<Body> {
+    fn stream(self, first: Box<ServerJsonRpcMessage>) -> Response<Body> {
         let events = stream::unfold((Some(self), Some(first)), |(running, first)| async move {
             let mut running = running?;
             let next = match first {
