@@ -1,4 +1,4 @@
-//! `cargo xtask bench toolkit`: the toolkit beside a bare rmcp server and the floor, in one session, alternating.
+//! `cargo xtask bench toolkit`: the toolkit beside a bare rmcp server, the TypeScript SDK and the floor, in one session, alternating.
 //!
 //! It reports ratios and never judges them: absolute figures of a shared machine mean little, and differences under
 //! 1.25 times are noise.
@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::install::Cache;
 use crate::run::Log;
 use crate::steps::{cargo, root, target_folder as cargo_target};
 
@@ -54,6 +55,7 @@ struct Peer {
 enum Program {
     Diptych,
     BareRmcp,
+    TypeScript,
     Floor,
 }
 
@@ -65,6 +67,7 @@ const GROUPS: [Group; 3] = [
         stateless: false,
         peers: &[
             Peer { name: "bare rmcp", program: Program::BareRmcp, arguments: &[] },
+            Peer { name: "TypeScript SDK", program: Program::TypeScript, arguments: &[] },
             Peer { name: "Diptych", program: Program::Diptych, arguments: &[] },
             Peer { name: "floor", program: Program::Floor, arguments: &[] },
         ],
@@ -190,7 +193,11 @@ struct Programs {
     load: PathBuf,
     floor: PathBuf,
     bare_rmcp: PathBuf,
-    diptych: Option<PathBuf>,
+    diptych: PathBuf,
+    /// Node, the script, and where the script finds its SDK.
+    node: PathBuf,
+    script: PathBuf,
+    typescript_sdk: PathBuf,
 }
 
 impl Programs {
@@ -200,36 +207,29 @@ impl Programs {
         let mut command = cargo();
         command.current_dir(root.join("bench")).env("CARGO_TARGET_DIR", &bench).args(["build", "--release"]);
         log.run(command, BUILD_LIMIT)?.expect("building the load generator and its peers")?;
-        let diptych = if root.join("crates/diptych/examples/bench.rs").exists() {
-            let mut command = cargo();
-            command.current_dir(root).args([
-                "build",
-                "--release",
-                "--package",
-                "diptych",
-                "--example",
-                "bench",
-            ]);
-            log.run(command, BUILD_LIMIT)?.expect("building the toolkit's example bench")?;
-            Some(target.join("release/examples/bench"))
-        } else {
-            eprintln!("crates/diptych/examples/bench.rs does not exist yet: only the peers are measured");
-            None
-        };
+        let mut command = cargo();
+        command.current_dir(root).args(["build", "--release", "--package", "diptych", "--example", "bench"]);
+        log.run(command, BUILD_LIMIT)?.expect("building the toolkit's example bench")?;
+        let cache = Cache::find()?;
         let program = |name: &str| bench.join("release").join(name);
         Ok(Programs {
             load: program("load"),
             floor: program("floor"),
             bare_rmcp: program("bare-rmcp"),
-            diptych,
+            diptych: target.join("release/examples/bench"),
+            node: cache.node(log)?,
+            script: root.join("bench/typescript/server.mjs"),
+            typescript_sdk: cache.typescript_sdk(log)?,
         })
     }
 
-    fn path(&self, program: Program) -> Option<&Path> {
+    /// How a peer is started.
+    fn command(&self, program: Program) -> Vec<&Path> {
         match program {
-            Program::Diptych => self.diptych.as_deref(),
-            Program::BareRmcp => Some(&self.bare_rmcp),
-            Program::Floor => Some(&self.floor),
+            Program::Diptych => vec![&self.diptych],
+            Program::BareRmcp => vec![&self.bare_rmcp],
+            Program::TypeScript => vec![&self.node, &self.script],
+            Program::Floor => vec![&self.floor],
         }
     }
 }
@@ -240,9 +240,8 @@ fn measure_group(
     effort: &Effort,
     log: &mut Log,
 ) -> Result<String, String> {
-    let peers: Vec<(&Peer, &Path)> =
-        group.peers.iter().filter_map(|peer| Some((peer, programs.path(peer.program)?))).collect();
-    let load = |arguments: &[&str], peer: &Peer, path: &Path| {
+    let peers = group.peers;
+    let load = |arguments: &[&str], peer: &Peer| {
         let mut command = Command::new(&programs.load);
         if group.http {
             command.arg("--http");
@@ -250,14 +249,15 @@ fn measure_group(
         if group.stateless {
             command.arg("--stateless");
         }
-        command.args(arguments).arg("--").arg(path).args(peer.arguments).env("RUST_LOG", "warn");
+        command.args(arguments).arg("--").args(programs.command(peer.program)).args(peer.arguments);
+        command.env("RUST_LOG", "warn").env("MCP_SDK", &programs.typescript_sdk);
         command
     };
 
     let mut cold: Vec<Vec<f64>> = vec![Vec::new(); peers.len()];
     for _ in 0..effort.cold_starts {
-        for (index, (peer, path)) in peers.iter().enumerate() {
-            let report = run(log, load(&["--cold", "1", "--in-flight", ""], peer, path))?;
+        for (index, peer) in peers.iter().enumerate() {
+            let report = run(log, load(&["--cold", "1", "--in-flight", ""], peer))?;
             cold[index].extend(report["cold_ms"].as_array().into_iter().flatten().filter_map(Value::as_f64));
         }
     }
@@ -272,16 +272,15 @@ fn measure_group(
                 order.reverse();
             }
             for index in order {
-                let (peer, path) = peers[index];
                 let options = ["--tool", tool, "--arguments", arguments, "--seconds", effort.seconds];
-                runs[index].push(quiet_run(log, || load(&options, peer, path))?);
+                runs[index].push(quiet_run(log, || load(&options, &peers[index]))?);
             }
         }
         let rows: Vec<Measured<'_>> = peers
             .iter()
             .zip(&cold)
             .zip(&runs)
-            .map(|(((peer, _), cold), runs)| Measured { name: peer.name, cold, runs })
+            .map(|((peer, cold), runs)| Measured { name: peer.name, cold, runs })
             .collect();
         text.push_str(&table(tool, &rows));
     }

@@ -84,6 +84,11 @@ impl Cache {
         Ok(folder.join("node_modules").join(name).join("dist/index.js"))
     }
 
+    /// The folder whose `node_modules` has the TypeScript SDK, for the benchmark.
+    pub(crate) fn typescript_sdk(&self, log: &mut Log) -> Result<PathBuf, String> {
+        self.npm(log, "typescript-sdk", &[("@modelcontextprotocol/sdk", versions::TYPESCRIPT_SDK)])
+    }
+
     /// The folder whose `node_modules` has the packages of the catalogue's type check.
     pub(crate) fn typecheck_modules(&self, log: &mut Log, manifest: &Path) -> Result<PathBuf, String> {
         let text = fs::read_to_string(manifest)

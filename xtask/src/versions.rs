@@ -10,6 +10,8 @@ pub(crate) const CONFORMANCE: &str = "0.2.0-alpha.12";
 pub(crate) const INSPECTOR: &str = "2.12.0";
 /// npm `@modelcontextprotocol/server-memory`, which the graph's tools are compared with.
 pub(crate) const SERVER_MEMORY: &str = "2026.8.31";
+/// npm `@modelcontextprotocol/sdk`, which the toolkit's speed is compared with.
+pub(crate) const TYPESCRIPT_SDK: &str = "1.32.2";
 /// PyPI `mcp`, the official Python client.
 pub(crate) const PYTHON_MCP: &str = "2.3.0";
 /// PyPI `mcp-assert`.
