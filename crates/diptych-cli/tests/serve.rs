@@ -88,7 +88,7 @@ async fn it_serves_over_http_at_every_protocol() {
 async fn http_clients_present_the_token() {
     let listening = Listening::start(&[], &[("DIPTYCH_HTTP_TOKEN", "a-long-secret")]);
     let refused = Client::url(&listening.url).connect().await;
-    assert!(matches!(refused, Err(ClientError::Connection(_))), "{refused:?}");
+    assert!(matches!(refused, Err(ClientError::Unauthorized)), "{refused:?}");
     Client::url(&listening.url).token("a-long-secret").connect().await.unwrap().close().await;
     let machine = Machine::new();
     let call =
@@ -140,7 +140,7 @@ async fn an_issuers_tokens_are_asked_for() {
         ["--http-issuer", "https://login.example.com", "--http-audience", "https://mcp.example.com/mcp"];
     let listening = Listening::start(&issuer, &[]);
     let refused = Client::url(&listening.url).connect().await;
-    assert!(matches!(refused, Err(ClientError::Connection(_))), "{refused:?}");
+    assert!(matches!(refused, Err(ClientError::Unauthorized)), "{refused:?}");
 }
 
 #[cfg(unix)]
