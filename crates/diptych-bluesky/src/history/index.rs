@@ -207,12 +207,6 @@ impl Index {
         self.key(hit.post)
     }
 
-    /// The post that a found post answers.
-    pub(crate) fn parent(&self, hit: Hit) -> Option<String> {
-        let record = self.file.post(self.rows[hit.post as usize].place).ok()?;
-        PostRecord::read(&record)?.parent.map(str::to_owned)
-    }
-
     /// The whole record of a found post, in the JSON form of the AT Protocol.
     pub(crate) fn record_json(&self, hit: Hit) -> Result<serde_json::Value, RepositoryError> {
         let record = self.file.post(self.rows[hit.post as usize].place)?;

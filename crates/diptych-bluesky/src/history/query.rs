@@ -91,18 +91,57 @@ pub enum Media {
 
 /// A regular expression that is small enough to be used on a whole history.
 #[derive(Debug, Clone)]
-pub struct Expression(Regex);
+pub struct Expression {
+    regex: Regex,
+    /// The same without `\b`, where it has any: whatever the one matches, the other does. What looks for the edges of words
+    /// is slow on texts beyond ASCII, so it only looks where this one found something.
+    screen: Option<Regex>,
+}
 
 impl Expression {
-    /// The compiled expression.
-    pub fn regex(&self) -> &Regex {
-        &self.0
+    fn compile(written: &str) -> Result<Self, regex::Error> {
+        let regex = compile(written)?;
+        let screen = without_edges(written).and_then(|screen| compile(&screen).ok());
+        Ok(Expression { regex, screen })
     }
+
+    /// Whether it matches anywhere in the text.
+    pub fn is_match(&self, text: &str) -> bool {
+        self.screen.as_ref().is_none_or(|screen| screen.is_match(text)) && self.regex.is_match(text)
+    }
+}
+
+fn compile(written: &str) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(written)
+        .case_insensitive(true)
+        .size_limit(EXPRESSION_MEMORY)
+        .dfa_size_limit(4 * EXPRESSION_MEMORY)
+        .nest_limit(40)
+        .build()
+}
+
+/// The expression without its `\b`, if it has any. Taking a condition away only ever lets more pass.
+fn without_edges(written: &str) -> Option<String> {
+    let mut screen = String::new();
+    let mut letters = written.chars().peekable();
+    let mut any = false;
+    while let Some(letter) = letters.next() {
+        if letter != '\\' {
+            screen.push(letter);
+            continue;
+        }
+        match letters.next() {
+            Some('b') if letters.peek() != Some(&'{') => any = true,
+            Some(escaped) => screen.extend(['\\', escaped]),
+            None => return None,
+        }
+    }
+    any.then_some(screen)
 }
 
 impl PartialEq for Expression {
     fn eq(&self, other: &Self) -> bool {
-        self.0.as_str() == other.0.as_str()
+        self.regex.as_str() == other.regex.as_str()
     }
 }
 
@@ -206,7 +245,7 @@ impl fmt::Display for Clause {
         match self {
             Clause::Word(word) => formatter.write_str(word),
             Clause::Phrase(phrase) => write!(formatter, "\"{phrase}\""),
-            Clause::Expression(expression) => write!(formatter, "/{}/", expression.0.as_str()),
+            Clause::Expression(expression) => write!(formatter, "/{}/", expression.regex.as_str()),
             Clause::From(account) => write!(formatter, "from:{account}"),
             Clause::To(account) => write!(formatter, "to:{account}"),
             Clause::Has(Media::Image) => formatter.write_str("has:image"),
@@ -282,14 +321,8 @@ impl Reader<'_> {
                 .push(problem(format!("An expression has at most {LONGEST_EXPRESSION} characters.")));
             return None;
         }
-        let compiled = RegexBuilder::new(expression)
-            .case_insensitive(true)
-            .size_limit(EXPRESSION_MEMORY)
-            .dfa_size_limit(4 * EXPRESSION_MEMORY)
-            .nest_limit(40)
-            .build();
-        match compiled {
-            Ok(regex) => return Some(Clause::Expression(Expression(regex))),
+        match Expression::compile(expression) {
+            Ok(expression) => return Some(Clause::Expression(expression)),
             Err(regex::Error::CompiledTooBig(_)) => {
                 self.problems.push(problem(format!(
                     "The expression /{expression}/ is too large; use fewer repetitions."
@@ -542,6 +575,17 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_screen_lets_everything_pass_that_matches(
+            written in r"(a|b|é|\\b|\\B|\\w|\\\\|\.|\(|\)|\||\+|\?|\*|\[a\]| ){1,8}",
+            text in "[abé _.]{0,12}",
+        ) {
+            if let Ok(regex) = compile(&written) {
+                let expression = Expression::compile(&written).unwrap();
+                prop_assert_eq!(expression.is_match(&text), regex.is_match(&text));
+            }
+        }
+
         #[test]
         fn no_text_breaks_the_reader(text in "\\PC{0,60}") {
             let _ = Query::parse(&text, now());

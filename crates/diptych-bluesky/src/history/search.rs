@@ -15,7 +15,7 @@ use foldhash::HashMap;
 use regex::Regex;
 
 use super::index::Index;
-use super::query::{Clause, Query};
+use super::query::{Clause, Expression, Query};
 
 /// How long expressions may take in all. They run in linear time, but a long way is still long.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -143,7 +143,7 @@ enum Condition<'query> {
     },
     Term(Vec<Alternative>),
     Phrase(Regex),
-    Expression(&'query Regex),
+    Expression(&'query Expression),
 }
 
 struct Search<'index, 'query> {
@@ -178,7 +178,7 @@ impl<'index, 'query> Search<'index, 'query> {
                     }
                     Condition::Phrase(phrase_expression(phrase))
                 }
-                Clause::Expression(expression) => Condition::Expression(expression.regex()),
+                Clause::Expression(expression) => Condition::Expression(expression),
                 Clause::From(name) => {
                     let did = people.get(name).map_or(name.as_str(), String::as_str);
                     if (did == index.commit.did) != term.negated {

@@ -9,7 +9,7 @@ use regex::Regex;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::own::resolve;
+use super::own::{name_parents, names, resolve};
 use super::{EVERYONE, PostSearchResults, Quality, foreign_cursor};
 use crate::history::{Clause, Media, People, Query, Term};
 use crate::identity::{Did, Handle};
@@ -111,6 +111,10 @@ pub(super) async fn search(
         }
         *last(&mut results.places) = Some(place.written());
     }
+    let parents =
+        results.posts.iter().filter_map(|post| post.parent.as_ref().map(|parent| parent.did.to_string()));
+    let parents: Vec<String> = parents.collect();
+    name_parents(&mut results.posts, &names(&*caller, parents).await);
     // What the network counts is without what was judged here.
     let known = results.posts.len();
     results.total = total.filter(|_| !judged).map_or(known, |total| total.max(known));
@@ -161,7 +165,7 @@ fn holds(term: &Term, post: &Value, people: &People) -> bool {
         Clause::Word(_) if !term.negated => true,
         Clause::Word(word) => says(word, text),
         Clause::Phrase(phrase) => says(phrase, text),
-        Clause::Expression(expression) => expression.regex().is_match(text),
+        Clause::Expression(expression) => expression.is_match(text),
         Clause::From(name) => is_account(&post["author"], name),
         Clause::To(name) => is_to(post, people.get(name).unwrap_or(name)),
         Clause::Has(media) => has(record, *media),

@@ -18,7 +18,7 @@ use crate::history::{
 };
 use crate::identity::{Did, Directory, Handle, Identity};
 use crate::network::{Anonymous, Caller, NetworkError, Request, Web};
-use crate::posts::{Post, PostView, account_name, did_of, from_view};
+use crate::posts::{Post, PostView, account_name, from_view};
 use crate::reference::{AccountName, POST, RecordUri};
 use crate::tools::Bluesky;
 
@@ -59,7 +59,7 @@ pub(super) async fn search(
         notices.push("The expression took too long: not all posts were looked at.".to_owned());
     }
     let appview = cx.state().public();
-    let mut seen = Seen::default();
+    let mut views = Views::new();
     if by_likes {
         if found.total > MOST_JUDGED {
             notices.push(format!(
@@ -67,33 +67,32 @@ pub(super) async fn search(
                 found.total
             ));
         }
-        seen.views =
-            view(&appview, &account, index, &found.hits).await.map_err(|error| likes_unknown(&error))?;
-        let likes = |hit: &Hit| seen.views.get(index.key_of(*hit)).map_or(0, |view| view.like_count);
+        views = view(&appview, &account, index, &found.hits).await.map_err(|error| likes_unknown(&error))?;
+        let likes = |hit: &Hit| views.get(index.key_of(*hit)).map_or(0, |view| view.like_count);
         found.hits.retain(|hit| query.likes().all(|(negated, range)| range.holds(likes(hit)) != negated));
         found.total = found.hits.len();
         found.hits = found.hits.into_iter().skip(offset).take(limit).collect();
     } else if history.behind.is_none() {
         match tokio::time::timeout(PATIENCE, view(&appview, &account, index, &found.hits)).await {
-            Ok(Ok(views)) => seen.views = views,
+            Ok(Ok(seen)) => views = seen,
             _ => notices.push(
                 "Likes, reposts and replies are not counted here: the network did not tell in time."
                     .to_owned(),
             ),
         }
     }
-    // Whom a post answers reads better by name.
-    if history.behind.is_none() {
-        let names = tokio::time::timeout(PATIENCE, names(&appview, index, &found.hits)).await;
-        seen.names = names.ok().and_then(Result::ok).unwrap_or_default();
-    }
-    if let Some(handle) = &account.handle {
-        seen.names.insert(account.did.to_string(), handle.to_string());
-    }
     let mut posts = Vec::new();
     for hit in &found.hits {
-        posts.push(draw(&account, index, *hit, &mut seen)?);
+        posts.push(draw(&account, index, *hit, &mut views)?);
     }
+    // Whom a post answers reads better by name.
+    let mut others = HashMap::new();
+    if history.behind.is_none() {
+        let parents = posts.iter().filter_map(|post| Some(post.parent.as_ref()?.did.to_string()));
+        others = names(&appview, parents.filter(|did| did != account.did.as_str()).collect()).await;
+    }
+    others.insert(account.did.to_string(), account.name().to_owned());
+    name_parents(&mut posts, &others);
     let places = (0..=posts.len())
         .map(|shown| {
             let next =
@@ -328,14 +327,6 @@ pub(super) async fn resolve(state: &Bluesky, name: &str, online: bool) -> Result
     }
 }
 
-/// What the network told about the posts of an answer.
-#[derive(Default)]
-struct Seen {
-    views: Views,
-    /// The handles of those whom the posts answer, by DID.
-    names: HashMap<String, String>,
-}
-
 /// Posts as the network sees them, by key.
 type Views = HashMap<String, Viewed>;
 
@@ -380,37 +371,40 @@ async fn view(
     Ok(views)
 }
 
-/// Asks the network by what names those go whom the posts answer.
-async fn names(
-    appview: &Anonymous,
-    index: &Index,
-    hits: &[Hit],
-) -> Result<HashMap<String, String>, NetworkError> {
+/// The handles of accounts by DID, as far as the network tells them in time. They only make an answer easier to read.
+pub(super) async fn names(caller: &dyn Caller, mut dids: Vec<String>) -> HashMap<String, String> {
     #[derive(Deserialize)]
     struct Profiles {
         profiles: Vec<Value>,
     }
-    let mut dids: Vec<String> = Vec::new();
-    for hit in hits {
-        if let Some(did) = index.parent(*hit).and_then(|uri| did_of(&uri)).map(|did| did.to_string())
-            && did != index.commit().did
-            && !dids.contains(&did)
-        {
-            dids.push(did);
-        }
-    }
-    let caller: &dyn Caller = appview;
+    dids.sort_unstable();
+    dids.dedup();
     let mut names = HashMap::new();
-    for dids in dids.chunks(PROFILES_A_CALL) {
-        let actors = dids.iter().map(|did| ("actors", did.clone())).collect();
-        let answer: Profiles = caller.read(Request::get("app.bsky.actor.getProfiles", actors)).await?;
-        for profile in &answer.profiles {
-            if let (Some(did), Some(name)) = (profile["did"].as_str(), account_name(profile)) {
-                names.insert(did.to_owned(), name);
+    let asked = async {
+        for dids in dids.chunks(PROFILES_A_CALL) {
+            let actors = dids.iter().map(|did| ("actors", did.clone())).collect();
+            let answer = caller.read::<Profiles>(Request::get("app.bsky.actor.getProfiles", actors)).await;
+            let Ok(answer) = answer else { return };
+            for profile in &answer.profiles {
+                if let (Some(did), Some(name)) = (profile["did"].as_str(), account_name(profile)) {
+                    names.insert(did.to_owned(), name);
+                }
             }
         }
+    };
+    // Whoever was named by then is named.
+    let _ = tokio::time::timeout(PATIENCE, asked).await;
+    names
+}
+
+/// Writes whom posts answer by name.
+pub(super) fn name_parents(posts: &mut [Post], names: &HashMap<String, String>) {
+    for post in posts {
+        if let Some(parent) = &post.parent {
+            let name = names.get(parent.did.as_str()).map_or(parent.did.as_str(), String::as_str);
+            post.reply_to = Some(format!("@{name}/{}", parent.key));
+        }
     }
-    Ok(names)
 }
 
 fn likes_unknown(error: &NetworkError) -> ToolError {
@@ -422,24 +416,20 @@ fn likes_unknown(error: &NetworkError) -> ToolError {
 }
 
 /// The post: what its author wrote is taken from the repository, the rest from the network where it was told.
-fn draw(account: &Account, index: &Index, hit: Hit, seen: &mut Seen) -> Result<Post, ToolError> {
+fn draw(account: &Account, index: &Index, hit: Hit, views: &mut Views) -> Result<Post, ToolError> {
     let record = index.record_json(hit)?;
     let uri = RecordUri::new(account.did.clone(), POST, index.key_of(hit));
     let pds = account.pds.as_deref().unwrap_or_default();
     let blob = |id: &str| format!("{pds}/xrpc/com.atproto.sync.getBlob?did={}&cid={id}", account.did);
     let own = Post::from_record(&uri, account.handle.as_ref(), &record, blob);
     let mut post = own.clone();
-    if let Some(Viewed { mut view, .. }) = seen.views.remove(&uri.key) {
+    if let Some(Viewed { mut view, .. }) = views.remove(&uri.key) {
         view.record = record;
         post = from_view(&view).unwrap_or(post);
         // A network that has not looked at it yet has no previews.
         if post.images.is_empty() && post.video.is_none() && post.card.is_none() && post.quote.is_none() {
             (post.images, post.video, post.card, post.quote) = (own.images, own.video, own.card, own.quote);
         }
-    }
-    if let Some(parent) = &post.parent {
-        let name = seen.names.get(parent.did.as_str()).map_or(parent.did.as_str(), String::as_str);
-        post.reply_to = Some(format!("@{name}/{}", parent.key));
     }
     Ok(post)
 }
