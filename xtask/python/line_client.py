@@ -66,7 +66,10 @@ class Server:
         return result["structuredContent"]
 
     def close(self) -> None:
-        self.process.stdin.close()
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass  # it was killed
         try:
             self.process.wait(20)
         except subprocess.TimeoutExpired:

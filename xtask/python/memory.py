@@ -2,7 +2,8 @@
 
 The calls are made up at random, the same in every run. Every structured field that server-memory answers with must be
 in Diptych's answer with the same value; fields that it does not have are Diptych's own. Beyond that the two differ in
-the ways listed here and in no other.
+the ways listed here and in no other. At the end, Diptych alone is put to the tests that its users' files did not survive
+elsewhere.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import random
 import subprocess
 import sys
 import tempfile
+import threading
 import traceback
 from collections import Counter
 from pathlib import Path
@@ -291,6 +293,91 @@ class Comparison:
         self.check("what is exported is what was imported", within(*lines))
 
 
+class Durability:
+    """Acknowledged means kept: real servers on one file, many at once, and ended without warning."""
+
+    def __init__(self, comparison: Comparison) -> None:
+        self.comparison = comparison
+        self.diptych = comparison.diptych
+
+    def serve(self, store: str) -> Server:
+        return Server([self.diptych, "serve", "--toolsets", "graph", *self.comparison.store(store)])
+
+    def kept(self, store: str) -> set[str]:
+        words = [self.diptych, "graph", "export", *self.comparison.store(store)]
+        lines = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+        names = [json.loads(line)["name"] for line in lines]
+        assert len(names) == len(set(names)), "something was kept twice"
+        return set(names)
+
+    def sound(self, store: str) -> bool:
+        words = [self.diptych, "graph", "check", *self.comparison.store(store)]
+        return subprocess.run(words, capture_output=True).returncode == 0
+
+    def check(self, what: str, store: str, acknowledged: set[str], exactly: int | None) -> None:
+        kept = self.kept(store)
+        lost = acknowledged - kept
+        problem = None
+        if lost:
+            problem = f"{len(lost)} were lost, such as {sorted(lost)[:3]}"
+        elif exactly is not None and len(kept) != exactly:
+            problem = f"{len(kept)} were kept"
+        elif not self.sound(store):
+            problem = "the file is damaged"
+        self.comparison.check(what, problem)
+
+    @staticmethod
+    def create(server: Server, name: str) -> int:
+        server.last += 1
+        entity = {"name": name, "entityType": "test", "observations": ["x"]}
+        call = {"name": "create_entities", "arguments": {"entities": [entity]}}
+        server.send({"id": server.last, "method": "tools/call", "params": call})
+        return server.last
+
+    def in_flight(self) -> None:
+        with self.serve("flight.db") as server:
+            names = {self.create(server, f"n{number}"): f"n{number}" for number in range(100)}
+            answers = (server.receive() for _ in range(100))
+            done = {names[one["id"]] for one in answers if one["result"]["structuredContent"].get("created") == 1}
+        self.check("100 creates in flight are kept", "flight.db", done, 100)
+
+    def processes(self, count: int) -> None:
+        store = f"{count}.db"
+        acknowledged: set[str] = set()
+        failures: list[str] = []
+
+        def work(place: int) -> None:
+            try:
+                with self.serve(store) as server:
+                    for number in range(200):
+                        entity = {"name": f"p{place} n{number}", "entityType": "test", "observations": []}
+                        server.call("create_entities", {"entities": [entity]})
+                        acknowledged.add(entity["name"])
+            except Exception:
+                failures.append(traceback.format_exc())
+
+        threads = [threading.Thread(target=work, args=(place,)) for place in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if failures:
+            self.comparison.check(f"{count} servers on one file answer", failures[0])
+        self.check(f"{count} servers × 200 creates on one file lose nothing", store, acknowledged, count * 200)
+
+    def kills(self, rounds: int) -> None:
+        acknowledged: set[str] = set()
+        chance = random.Random(9)
+        for turn in range(rounds):
+            server = self.serve("killed.db")
+            names = {self.create(server, f"k{turn} n{number}"): f"k{turn} n{number}" for number in range(60)}
+            for _ in range(chance.randint(1, 50)):
+                acknowledged.add(names[server.receive()["id"]])
+            server.process.kill()
+            server.close()
+        self.check(f"what was acknowledged survives {rounds} kills", "killed.db", acknowledged, None)
+
+
 def attempt(server: Server, tool: str, arguments: dict[str, Any]) -> Any:
     try:
         return server.call(tool, arguments)
@@ -317,6 +404,11 @@ def main() -> None:
                     comparison.resource()
                     comparison.differences()
                     comparison.takes_over()
+                    durability = Durability(comparison)
+                    durability.in_flight()
+                    durability.processes(2)
+                    durability.processes(8)
+                    durability.kills(20)
             except Exception:
                 comparison.check(f"seed {seed} runs to its end", traceback.format_exc())
             finally:

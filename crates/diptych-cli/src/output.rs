@@ -45,6 +45,32 @@ pub(crate) fn ask(text: &str) {
     let _ = write!(out, "{text}").and_then(|()| out.flush());
 }
 
+/// An answer to a question, and the words that mean it.
+pub(crate) struct Choice<'a, T> {
+    pub(crate) words: &'a [&'a str],
+    pub(crate) means: T,
+}
+
+/// Asks until an answer is one of the choices. `None`: the person ended the input.
+pub(crate) fn choose<T: Copy>(question: &str, choices: &[Choice<'_, T>], otherwise: &str) -> Option<T> {
+    loop {
+        ask(question);
+        let mut typed = String::new();
+        match std::io::stdin().read_line(&mut typed) {
+            Ok(1..) => {}
+            _ => {
+                note("");
+                return None;
+            }
+        }
+        let typed = typed.trim().to_lowercase();
+        match choices.iter().find(|choice| choice.words.contains(&typed.as_str())) {
+            Some(choice) => return Some(choice.means),
+            None => note(otherwise),
+        }
+    }
+}
+
 /// Says why the command failed.
 pub(crate) fn complain(failure: &Failure) {
     if failure.message.is_empty() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use diptych::{Server, Structured};
-use diptych_graph::GraphOptions;
+use diptych_graph::{GraphOptions, Memory};
 use diptych_patterns::{Library, Options, Source};
 
 use crate::embedder;
@@ -28,9 +28,14 @@ pub(crate) fn server(settings: &Settings) -> Outcome<Server> {
         Some("never") => Structured::Never,
         _ => Structured::Auto,
     };
-    let (server, library) = build(settings, structured)?;
-    if let (Some(library), Ok(_)) = (library, tokio::runtime::Handle::try_current()) {
-        diptych_patterns::announce(&server, &library);
+    let (server, sources) = build(settings, structured)?;
+    if tokio::runtime::Handle::try_current().is_ok() {
+        if let Some(library) = &sources.library {
+            diptych_patterns::announce(&server, library);
+        }
+        if let Some(memory) = &sources.memory {
+            diptych_graph::announce(&server, memory);
+        }
     }
     Ok(server)
 }
@@ -40,8 +45,15 @@ pub(crate) fn own_server(settings: &Settings) -> Outcome<Server> {
     build(settings, Structured::Always).map(|(server, _)| server)
 }
 
-fn build(settings: &Settings, structured: Structured) -> Outcome<(Server, Option<Library>)> {
-    let mut watched = None;
+/// What others may change while a server runs.
+#[derive(Default)]
+struct Sources {
+    library: Option<Library>,
+    memory: Option<Memory>,
+}
+
+fn build(settings: &Settings, structured: Structured) -> Outcome<(Server, Sources)> {
+    let mut sources = Sources::default();
     let mut builder = Server::builder("diptych", env!("CARGO_PKG_VERSION"))
         .title("Diptych")
         .read_only(settings.switch(&READ_ONLY))
@@ -62,19 +74,21 @@ fn build(settings: &Settings, structured: Structured) -> Outcome<(Server, Option
                     library =
                         library.with_embedder(Arc::clone(embedder), Some(settings.folders.cache.clone()));
                 }
-                watched = Some(library.clone());
+                sources.library = Some(library.clone());
                 builder.toolset(diptych_patterns::toolset(library))
             }
             _ => {
                 let mut options = graph(settings);
                 options.embedder.clone_from(&embedder);
-                builder.toolset(diptych_graph::toolset(options))
+                let memory = Memory::from(options);
+                sources.memory = Some(memory.clone());
+                builder.toolset(diptych_graph::toolset(memory))
             }
         };
     }
     let server =
         builder.build().map_err(|error| Failure::failed(format!("The server cannot be made. {error}")))?;
-    Ok((server, watched))
+    Ok((server, sources))
 }
 
 /// Every toolset on its default: what help, completions and documentation are made from.

@@ -126,3 +126,64 @@ fn a_file_that_is_no_store_is_left_alone() {
     assert_eq!(ended.code, 2);
     insta::assert_snapshot!(ended.err, @"error: missing.jsonl cannot be read: no such file or directory.");
 }
+
+/// A graph in which two names may be one thing.
+fn orchard(machine: &Machine) {
+    let entities = r#"[
+        {"name": "Apple Tree", "entityType": "tree", "observations": ["Blossoms in May."]},
+        {"name": "apple-tree", "entityType": "plant", "observations": ["Needs a ladder."]},
+        {"name": "Ada", "entityType": "person", "observations": ["Prunes."]}]"#;
+    let relations = r#"[{"from": "Ada", "to": "apple-tree", "relationType": "prunes"},
+        {"from": "Ada", "to": "Apple Tree", "relationType": "planted"}]"#;
+    assert_eq!(machine.run(&["call", "create_entities", "--entities", entities]).code, 0);
+    assert_eq!(machine.run(&["call", "create_relations", "--relations", relations]).code, 0);
+}
+
+#[test]
+fn pairs_are_listed_and_merged_only_on_somebodys_word() {
+    let machine = Machine::new();
+    orchard(&machine);
+    let ended = machine.run(&["graph", "tidy"]);
+    assert_eq!(ended.code, 0, "{ended:?}");
+    insta::assert_snapshot!("tidy_list", ended.out);
+    insta::assert_snapshot!("tidy_list_note", ended.err);
+    let ended = machine.run(&["graph", "tidy", "--yes"]);
+    assert_eq!(ended.code, 2, "{ended:?}");
+    let ended = machine.run(&["graph", "tidy", "--merge", "Apple Tree", "apple-tree"]);
+    assert_eq!(ended.code, 3, "{ended:?}");
+    insta::assert_snapshot!("tidy_needs_a_word", ended.err);
+    let ended = machine.run(&["graph", "tidy", "--merge", "Apple Tree", "apple-tree", "--yes"]);
+    assert_eq!(ended.code, 0, "{ended:?}");
+    insta::assert_snapshot!("tidy_merged", ended.err);
+    let ended = machine.run(&["graph", "tidy"]);
+    insta::assert_snapshot!("tidy_done", ended.err);
+    let history =
+        machine.run(&["call", "get_entity_history", "--entity-name", "apple-tree", "--format", "json"]);
+    let history: Value = serde_json::from_str(&history.out).unwrap();
+    assert_eq!(history["history"][1]["observations"][1], "Merged into \"Apple Tree\".");
+    let ended = machine.run(&["graph", "tidy", "--merge", "Apple Tree", "apple-tree", "--yes"]);
+    assert_eq!(ended.code, 1);
+    insta::assert_snapshot!("tidy_gone", ended.err);
+}
+
+#[test]
+fn the_graph_is_drawn_in_every_format() {
+    let machine = Machine::new();
+    orchard(&machine);
+    let ended = machine.run(&["graph", "show"]);
+    assert_eq!(ended.code, 0, "{ended:?}");
+    insta::assert_snapshot!("show_mermaid", ended.out);
+    let ended = machine.run(&["graph", "show", "Apple Tree", "--as", "dot"]);
+    insta::assert_snapshot!("show_dot", ended.out);
+    let ended = machine.run(&["graph", "show", "Apple Tree", "--depth", "2", "--limit", "2", "--as", "html"]);
+    assert!(
+        ended.out.starts_with("<!doctype html>") && ended.out.contains("Blossoms in May."),
+        "{}",
+        ended.out
+    );
+    assert!(!ended.out.contains("Needs a ladder."));
+    insta::assert_snapshot!("show_more", ended.err);
+    let ended = machine.run(&["graph", "show", "Apfelbaum"]);
+    assert_eq!(ended.code, 1);
+    assert!(ended.err.contains("Entity with name \"Apfelbaum\" not found."), "{}", ended.err);
+}

@@ -64,6 +64,37 @@ fn our_own_tools_ask_as_well() {
     assert_eq!(code(&session), 0);
 }
 
+#[test]
+fn tidying_asks_about_each_pair() {
+    let machine = Machine::new();
+    let entities = r#"[{"name": "Apple Tree", "entityType": "t"}, {"name": "apple-tree", "entityType": "t"},
+        {"name": "Pear Tree", "entityType": "t"}, {"name": "pear-tree", "entityType": "t"},
+        {"name": "Plum Tree", "entityType": "t"}, {"name": "plum-tree", "entityType": "t"}]"#;
+    assert_eq!(machine.run(&["call", "create_entities", "--entities", entities]).code, 0);
+    let mut session = start(&machine, &["graph", "tidy"]);
+    session.exp_string("1 of 3: \"Apple Tree\" ← \"apple-tree\": differs only in case").unwrap();
+    session.exp_string("[q]uit: ").unwrap();
+    session.send_line("perhaps").unwrap();
+    session.exp_string("Please answer y, s, n or q.").unwrap();
+    session.send_line("n").unwrap();
+    session.exp_string("2 of 3: ").unwrap();
+    session.send_line("s").unwrap();
+    session.exp_string("\"Pear Tree\" is part of \"pear-tree\" now").unwrap();
+    session.exp_string("3 of 3: ").unwrap();
+    session.exp_string("[q]uit: ").unwrap();
+    session.send_control('d').unwrap();
+    session.exp_eof().unwrap();
+    assert_eq!(code(&session), 0);
+    let mut session = start(&machine, &["graph", "tidy", "--merge", "Plum Tree", "plum-tree"]);
+    session.exp_string("Merge \"plum-tree\" into \"Plum Tree\"?").unwrap();
+    session.send_line("y").unwrap();
+    session.exp_eof().unwrap();
+    let left = machine.run(&["graph", "export"]).out;
+    let names: Vec<&str> =
+        left.lines().filter_map(|line| line.split("\"name\":\"").nth(1)?.split('"').next()).collect();
+    assert_eq!(names, ["Apple Tree", "apple-tree", "pear-tree", "Plum Tree"]);
+}
+
 /// A call in a shell, at a terminal that shows what is typed, which then says whether it still does.
 fn in_a_shell(machine: &Machine, tool: &str) -> PtySession {
     let call = machine.command(&["call", "--server", &playground(), tool]);

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use common::served::{Memory, garden};
 use diptych::client::{Client, ClientError, Notice};
+use diptych_graph::{GraphOptions, announce, toolset};
 use serde_json::{Value, json};
 
 fn body(read: &Value) -> Value {
@@ -52,6 +53,102 @@ async fn subscribers_hear_of_every_change_and_of_nothing_else() {
     assert_eq!(heard().await, Notice::ResourceUpdated("memory://entities/new%20%2F%20one".into()));
     assert_eq!(heard().await, Notice::ResourceUpdated("memory://knowledge-graph".into()));
     client.close().await;
+}
+
+#[tokio::test]
+async fn a_day_tells_what_it_has_changed() {
+    let memory = garden().await;
+    memory.pass_days(1);
+    memory.done("add_observations", json!({"entityName": "Ada", "contents": ["Has a ladder."]})).await;
+    memory.done("delete_entities", json!({"entityNames": ["Bo"]})).await;
+    let client = Client::in_process(&memory.server).connect().await.unwrap();
+    let told = body(&client.read("memory://days/2027-01-16").await.unwrap());
+    let expected = json!({
+        "date": "2027-01-16",
+        "entities": [
+            {"name": "Ada", "entityType": "person", "change": "changed", "learnt": ["Has a ladder."], "forgotten": []},
+            {"name": "Bo", "entityType": "person", "change": "deleted", "learnt": [], "forgotten": []}
+        ],
+        "relations": [{"from": "Bo", "to": "Ada", "relationType": "helps", "change": "deleted"}]
+    });
+    assert_eq!(told, expected);
+    let quiet = body(&client.read("memory://days/2027-01-17").await.unwrap());
+    assert_eq!(quiet, json!({"date": "2027-01-17", "entities": [], "relations": []}));
+    let first = body(&client.read("memory://days/2027-01-15").await.unwrap());
+    assert_eq!(first["entities"][0]["change"], "created");
+    assert_eq!(first["entities"][0]["learnt"].as_array().unwrap().len(), 2);
+    let error = client.read("memory://days/yesterday").await.unwrap_err();
+    assert!(error.to_string().contains("\"yesterday\" is not a date."), "{error}");
+    let days = client.complete_resource("memory://days/{date}", "date", "2027-01", &[]).await.unwrap();
+    assert_eq!(days["values"], json!(["2027-01-16", "2027-01-15"]));
+    client.close().await;
+}
+
+/// Waits for a notice, for as long as the file is looked at every now and then.
+async fn next_notice(client: &Client) -> Notice {
+    tokio::time::timeout(Duration::from_secs(20), client.notice()).await.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn subscribers_hear_of_what_other_processes_write() {
+    let memory = garden().await;
+    let source = diptych_graph::Memory::from(memory.options.clone());
+    let server = diptych::Server::builder("watched", "0").toolset(toolset(source.clone())).build().unwrap();
+    let task = announce(&server, &source);
+    let client = Client::in_process(&server).connect().await.unwrap();
+    for uri in ["memory://entities/Ada", "memory://entities/Bo", "memory://days/2027-01-15"] {
+        client.subscribe(uri).await.unwrap();
+    }
+    client.subscribe("memory://knowledge-graph").await.unwrap();
+    // The watcher has looked once when it has seen every subscription; only then is a change one.
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+
+    // `memory` is another server on the same file.
+    memory.done("add_observations", json!({"entityName": "Ada", "contents": ["Swims."]})).await;
+    let mut heard = Vec::new();
+    for _ in 0..3 {
+        heard.push(next_notice(&client).await);
+    }
+    heard.sort_by_key(|notice| format!("{notice:?}"));
+    let expected = ["memory://days/2027-01-15", "memory://entities/Ada", "memory://knowledge-graph"];
+    assert_eq!(heard, expected.map(|uri| Notice::ResourceUpdated(uri.into())), "Bo has not changed");
+
+    // Another project is no business of these subscribers; the next change of theirs is what they hear of.
+    let kitchen = Memory::with(25_000, |options| {
+        options.database = memory.path();
+        options.project = "kitchen".into();
+    });
+    kitchen.done("create_entities", json!({"entities": [{"name": "Ada", "entityType": "cook"}]})).await;
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    memory.done("add_observations", json!({"entityName": "Bo", "contents": ["Dives."]})).await;
+    let mut heard = Vec::new();
+    for _ in 0..3 {
+        heard.push(next_notice(&client).await);
+    }
+    assert!(heard.contains(&Notice::ResourceUpdated("memory://entities/Bo".into())), "{heard:?}");
+    assert!(!heard.contains(&Notice::ResourceUpdated("memory://entities/Ada".into())), "{heard:?}");
+    client.close().await;
+    task.abort();
+}
+
+#[tokio::test]
+async fn nothing_is_opened_while_nobody_is_subscribed() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = diptych_graph::Memory::from(GraphOptions::new(folder.path().join("graph.db"), "garden"));
+    let server = diptych::Server::builder("watched", "0").toolset(toolset(source.clone())).build().unwrap();
+    let task = announce(&server, &source);
+    let client = Client::in_process(&server).connect().await.unwrap();
+    client.tools().await.unwrap();
+    assert!(!folder.path().join("graph.db").exists());
+    client.subscribe("memory://knowledge-graph").await.unwrap();
+    let opened = async {
+        while !folder.path().join("graph.db").exists() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), opened).await.unwrap();
+    client.close().await;
+    task.abort();
 }
 
 #[tokio::test]

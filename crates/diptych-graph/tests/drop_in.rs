@@ -164,6 +164,74 @@ async fn a_store_that_cannot_be_used_is_a_clear_error_and_the_server_goes_on() {
     );
 }
 
+/// A way to spoil a store's file.
+type Spoil = fn(&std::path::Path);
+
+#[tokio::test]
+async fn whatever_is_wrong_with_the_file_the_client_reads_a_clear_error_without_a_word_about_where_it_is() {
+    let spoilt: [(&str, Spoil); 4] = [
+        ("The store cannot be written: its file or folder is read-only.", |path| {
+            let mut permissions = std::fs::metadata(path).unwrap().permissions();
+            permissions.set_readonly(true);
+            std::fs::set_permissions(path, permissions).unwrap();
+        }),
+        ("The store was written by a newer version of this program", |path| {
+            rusqlite::Connection::open(path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+        }),
+        ("The store's file is damaged.", |path| {
+            let mut bytes = std::fs::read(path).unwrap();
+            bytes[4_096..].fill(0xa5);
+            std::fs::write(path, bytes).unwrap();
+        }),
+        ("The file is not a graph store.", |path| std::fs::write(path, "dear diary, ".repeat(500)).unwrap()),
+    ];
+    for (message, spoil) in spoilt {
+        let memory = garden().await;
+        // A store of its own, with nothing left in the log beside it.
+        let copy = memory.folder.path().join("copy.db");
+        diptych_graph::Store::open(&memory.path(), diptych_graph::StoreOptions::default())
+            .unwrap()
+            .backup(&copy)
+            .unwrap();
+        spoil(&copy);
+        let server = Memory::with(25_000, |options| options.database = copy.clone());
+        for (tool, arguments) in [
+            ("create_entities", json!({"entities": [{"name": "secret-name", "entityType": "secret-type"}]})),
+            ("search_nodes", json!({"query": "secret-query"})),
+            ("open_nodes", json!({"names": ["secret-name"]})),
+        ] {
+            let reply = server.call(tool, arguments).await;
+            assert!(reply.is_error, "{tool}: {}", reply.text());
+            let said = format!("{}{}", reply.text(), reply.structured.clone().unwrap());
+            assert!(reply.text().starts_with(message), "{tool}: {said}");
+            let folder = memory.folder.path().to_str().unwrap();
+            for hidden in ["copy.db", folder, "secret-", "SELECT", "INSERT", "sqlite", "SQL", "panicked"] {
+                assert!(!said.contains(hidden), "{hidden} in {said}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_is_said_and_costs_nothing_that_was_acknowledged() {
+    let memory = Memory::with(25_000, |options| options.store.max_bytes = Some(300_000));
+    let mut kept = 0;
+    let error = loop {
+        assert!(kept < 1_000, "the store has a limit");
+        let entity =
+            json!({"name": format!("n{kept}"), "entityType": "t", "observations": ["word ".repeat(200)]});
+        let reply = memory.call("create_entities", json!({"entities": [entity]})).await;
+        if reply.is_error {
+            break reply;
+        }
+        kept += 1;
+    };
+    assert!(error.text().starts_with("The disk is full, so nothing was stored."), "{}", error.text());
+    let error = error.structured.unwrap();
+    assert_eq!((&error["code"], &error["retryable"]), (&json!("SERVER_ERROR"), &json!(true)));
+    assert_eq!(memory.done("read_graph", json!({})).await["summary"]["entities"], kept);
+}
+
 #[tokio::test]
 async fn projects_are_kept_apart_unless_the_toolset_looks_across() {
     let garden = garden().await;

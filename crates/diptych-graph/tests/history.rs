@@ -150,6 +150,9 @@ impl Model {
 
     fn merge(&mut self, keep: &str, absorb: &str, at: i64) {
         let absorbed = self.now.entity(absorb).unwrap().2.clone();
+        // For a moment the one that goes says where.
+        self.change(absorb, at - 1, |facts| facts.push(format!("Merged into {keep:?}.")));
+        self.past.push((at - 1, self.now.clone()));
         let moving: Vec<_> =
             self.now.relations.iter().filter(|r| r.0.from == absorb || r.0.to == absorb).cloned().collect();
         self.delete(absorb);

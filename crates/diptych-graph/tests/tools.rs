@@ -5,6 +5,7 @@ mod common;
 
 use common::embedder::Words;
 use common::served::{Memory, garden, garden_with};
+use diptych::client::{Client, Protocol};
 use diptych::testing::{Contract, definitions};
 use serde_json::json;
 
@@ -147,6 +148,50 @@ async fn the_definitions_of_the_tools() {
     let memory = Memory::new();
     insta::assert_json_snapshot!("definitions", definitions(&memory.server).await);
     assert!(!memory.path().exists(), "listing the tools opens nothing");
+}
+
+#[tokio::test]
+async fn every_tool_answers_alike_at_every_version_of_the_protocol() {
+    let key = json!({"from": "Ada", "to": "orchard_2026", "relationType": "works_on"});
+    let calls = [
+        ("create_entities", json!({"entities": [{"name": "Dee", "entityType": "person"}]})),
+        ("create_relations", json!({"relations": [{"from": "Dee", "to": "Bo", "relationType": "knows"}]})),
+        ("add_observations", json!({"entityName": "Dee", "contents": ["Swims."]})),
+        ("read_graph", json!({})),
+        ("search_nodes", json!({"query": "trees"})),
+        ("open_nodes", json!({"names": ["Ada", "Nobody"]})),
+        ("get_relation", key.clone()),
+        ("update_relation", json!({"from": "Bo", "to": "Ada", "relationType": "helps", "strength": 0.5})),
+        ("semantic_search", json!({"query": "who plants?"})),
+        ("get_entity_embedding", json!({"entityName": "Ada"})),
+        ("get_entity_history", json!({"entityName": "Dee"})),
+        ("get_relation_history", key.clone()),
+        ("get_graph_at_time", json!({"timestamp": "2027-01-15T08:00:00.001Z"})),
+        ("get_decayed_graph", json!({"referenceTime": 1_800_000_000_000_i64})),
+        ("delete_observations", json!({"deletions": [{"entityName": "Dee", "observations": ["Swims."]}]})),
+        ("delete_relations", json!({"relations": [key]})),
+        ("delete_entities", json!({"entityNames": ["Dee"]})),
+    ];
+    let mut answers = Vec::new();
+    for protocol in Protocol::TESTED {
+        let memory = garden().await;
+        let client = Client::in_process(&memory.server).protocol(protocol).connect().await.unwrap();
+        assert_eq!(client.tools().await.unwrap().len(), calls.len());
+        let mut given = Vec::new();
+        for (tool, arguments) in &calls {
+            let reply = client.call(tool, arguments.clone()).await.unwrap();
+            assert_eq!(reply.is_error, *tool == "get_entity_embedding", "{tool}: {}", reply.text());
+            given.push((*tool, reply.text(), reply.structured.unwrap()));
+        }
+        let read = client.read("memory://knowledge-graph").await.unwrap();
+        assert!(read["contents"][0]["text"].as_str().unwrap().contains("orchard_2026"));
+        let prompt = client.prompt("review-context", json!({})).await.unwrap();
+        assert_eq!(prompt["messages"].as_array().unwrap().len(), 2);
+        client.close().await;
+        answers.push(given);
+    }
+    assert_eq!(answers[0], answers[1]);
+    assert_eq!(answers[1], answers[2]);
 }
 
 #[tokio::test]

@@ -378,7 +378,9 @@ fn merging_keeps_what_is_known_and_how_it_came_about() {
     let then = store.graph_at(&scope(), before, &PageRequest::everything()).unwrap();
     assert_eq!((then.entities.len(), then.relations.len()), (3, 4));
     let history = store.entity_history(&project(), "Auth Service", &PageRequest::default()).unwrap();
-    assert_eq!(history.versions[0].valid_to, Some(outcome.at));
+    let last = &history.versions[1];
+    assert_eq!((history.versions.len(), last.valid_to), (2, Some(outcome.at)));
+    assert_eq!(last.observations, ["issues tokens", "in Rust", "Merged into \"auth-service\"."]);
     assert!(store.check_integrity().unwrap().is_empty());
 }
 

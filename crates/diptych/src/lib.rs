@@ -47,6 +47,7 @@ mod schema;
 mod serve;
 mod server;
 mod stop;
+mod subscription;
 #[cfg(feature = "telemetry")]
 mod telemetry;
 mod template;
@@ -78,6 +79,7 @@ pub use serve::ServeError;
 pub use serve::{BoundHttp, Http};
 pub use server::Server;
 pub use stop::{Code, Masked, Stop, ToolError};
+pub use subscription::Subscriptions;
 #[cfg(feature = "telemetry")]
 pub use telemetry::{Telemetry, TelemetryError};
 pub use template::{TemplateError, UriTemplate};

@@ -17,6 +17,7 @@ use crate::prompt::PromptDefinition;
 use crate::protocol::state::{Opened, Seals};
 use crate::registry::Registry;
 use crate::resource::ResourceDefinition;
+use crate::subscription::{Counter, Subscription, Subscriptions};
 use crate::tool::ToolDefinition;
 use crate::toolset::Toolset;
 use crate::walk::rounds::Rounds;
@@ -42,6 +43,7 @@ struct Inner {
     settings: Settings,
     registry: RwLock<Arc<Registry>>,
     changes: broadcast::Sender<Change>,
+    subscriptions: Counter,
     seals: Seals,
     spent: Mutex<HashMap<String, Instant>>,
     metrics: Metrics,
@@ -101,6 +103,7 @@ impl Server {
             settings,
             registry: RwLock::new(Arc::new(registry)),
             changes: broadcast::Sender::new(256),
+            subscriptions: Counter::default(),
             seals,
             spent: Mutex::default(),
             metrics: Metrics::default(),
@@ -146,6 +149,11 @@ impl Server {
 
     pub(crate) fn changes(&self) -> Changes {
         Changes(self.0.changes.subscribe())
+    }
+
+    /// Counts a client's subscription, for as long as the value lives.
+    pub(crate) fn subscribe(&self, uri: &str) -> Subscription {
+        self.0.subscriptions.subscribe(uri)
     }
 
     pub(crate) fn seal_state(&self, rounds: &mut Rounds, binding: &[u8]) -> String {
@@ -284,6 +292,11 @@ impl Server {
     pub async fn stop_when_terminated(&self, drain: Duration) {
         crate::serve::terminated().await;
         self.stop(drain).await;
+    }
+
+    /// The resources that clients are subscribed to: what is worth watching for.
+    pub fn subscriptions(&self) -> Subscriptions {
+        self.0.subscriptions.subscriptions()
     }
 
     /// Tells clients that subscribed to it that a resource has new contents.

@@ -288,3 +288,26 @@ async fn a_session_hears_of_the_resources_it_subscribed_to() {
     assert_eq!(code(client.subscribe("nowhere://x").await.unwrap_err()).0, -32002);
     client.close().await;
 }
+
+#[tokio::test]
+async fn a_server_knows_what_is_subscribed_to_while_it_is() {
+    let server = server();
+    let mut subscriptions = server.subscriptions();
+    assert!(subscriptions.current().is_empty());
+    let one = Client::in_process(&server).connect().await.unwrap();
+    let other = Client::in_process(&server).connect().await.unwrap();
+    for client in [&one, &one, &other] {
+        client.subscribe("users://7").await.unwrap();
+    }
+    assert!(subscriptions.changed().await);
+    assert_eq!(subscriptions.current(), ["users://7"]);
+    one.close().await;
+    assert_eq!(subscriptions.current(), ["users://7"], "the other client still is");
+    other.close().await;
+    let gone = async {
+        while !subscriptions.current().is_empty() {
+            subscriptions.changed().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), gone).await.unwrap();
+}

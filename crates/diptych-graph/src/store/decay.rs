@@ -50,7 +50,8 @@ impl Store {
         request: &PageRequest,
     ) -> Result<GraphPage, StoreError> {
         decay.check()?;
-        let mut page = self.read(|connection| page::graph(connection, scope, Some(reference), request))?;
+        let mut page =
+            self.read(|connection| page::graph(connection, scope, Some(reference), request, usize::MAX))?;
         for relation in &mut page.relations {
             relation.confidence =
                 relation.confidence.map(|confidence| decay.apply(confidence, relation.updated_at, reference));

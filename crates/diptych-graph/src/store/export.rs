@@ -43,7 +43,7 @@ impl Store {
             let mut request = PageRequest { limit: CHUNK, cursor: None };
             let mut lines = 0;
             loop {
-                let page = page::graph(connection, &scope, None, &request)?;
+                let page = page::graph(connection, &scope, None, &request, usize::MAX)?;
                 let entities = page.entities.iter().map(|entity| Line::Entity {
                     name: &entity.name,
                     entity_type: &entity.entity_type,

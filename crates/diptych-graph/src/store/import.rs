@@ -93,6 +93,12 @@ impl Store {
                 chunk.iter().try_for_each(|relation| import_relation(write, relation, &mut report))
             })?;
         }
+        // All that was asked for is kept by now; an index that stays in pieces is only slower.
+        if report.entities_created >= CHUNK
+            && let Err(error) = self.join_index()
+        {
+            tracing::warn!(detail = error.detail(), "the index was not joined: {error}");
+        }
         report.problems.sort_by_key(|problem| problem.line);
         Ok(report)
     }

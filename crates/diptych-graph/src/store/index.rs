@@ -65,6 +65,20 @@ fn replace(
 }
 
 impl Store {
+    /// Brings each full-text table into one piece. A search looks for every word in every piece, and a large import
+    /// leaves many.
+    pub(crate) fn join_index(&self) -> Result<(), StoreError> {
+        let mut writer = self.writer();
+        let transaction = writer.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        transaction.execute_batch(
+            "INSERT INTO full_text (full_text) VALUES ('optimize');
+             INSERT INTO name_text (name_text) VALUES ('optimize');
+             INSERT INTO term_gram (term_gram) VALUES ('optimize');",
+        )?;
+        transaction.commit()?;
+        Ok(())
+    }
+
     /// Makes all indexes anew from the entities, in one transaction.
     pub fn rebuild_index(&self) -> Result<(), StoreError> {
         let mut writer = self.writer();

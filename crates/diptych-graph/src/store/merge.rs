@@ -5,7 +5,7 @@ use rusqlite::OptionalExtension;
 use super::error::StoreError;
 use super::model::{NewObservations, Project, RelationFacts, RelationKey};
 use super::time::Timestamp;
-use super::transaction::{IdRange, range_of};
+use super::transaction::{Write, range_of};
 use super::{Store, entities, observations, relations, rows, similar};
 
 /// Two entities that may be one thing.
@@ -74,8 +74,8 @@ impl Store {
         })
     }
 
-    /// Takes one entity into another: its observations and relations go over, it is deleted, and the history of
-    /// both stays as it was.
+    /// Takes one entity into another: its observations and relations go over, and it is deleted. The history of both
+    /// stays, and the last version of the one that went says where.
     pub fn merge(&self, project: &Project, keep: &str, absorb: &str) -> Result<MergeOutcome, StoreError> {
         if keep == absorb {
             return Err(StoreError::invalid("absorb", "must be another entity than the one to keep"));
@@ -85,67 +85,69 @@ impl Store {
                 rows::entity_by_name(write.connection, write.project, name)
                     .map(|row| row.filter(|row| row.is_live))
             };
-            let (kept, absorbed) = match (find(keep)?, find(absorb)?) {
-                (Some(kept), Some(absorbed)) => (kept, absorbed),
+            let absorbed = match (find(keep)?, find(absorb)?) {
+                (Some(_), Some(absorbed)) => absorbed,
                 (kept, absorbed) => {
                     let missing = [(kept.is_none(), keep), (absorbed.is_none(), absorb)];
                     let names: Vec<&str> =
                         missing.into_iter().filter(|(gone, _)| *gone).map(|(_, name)| name).collect();
-                    return Err(similar::missing(
-                        write.connection,
-                        Some(IdRange::of_project(write.project)),
-                        &names,
-                    )?);
+                    return Err(similar::missing_entities(write, &names)?);
                 }
             };
             let contents = rows::observations(write.connection, absorbed.id)?;
-            let moving = rows::relations_touching(write.connection, &[absorbed.id], usize::MAX)?.0;
-            entities::delete(write, &absorbed)?;
-            let added =
-                observations::add(write, &[NewObservations { entity_name: keep.to_owned(), contents }])?;
-            let mut outcome = MergeOutcome {
-                observations_added: added.added,
-                relations_moved: 0,
-                relations_dropped: 0,
-                at: write.at,
-            };
-            for relation in moving {
-                let renamed = |name: String| if name == absorb { keep.to_owned() } else { name };
-                let was_loop = relation.from == relation.to;
-                let key = RelationKey {
-                    from: renamed(relation.from),
-                    to: renamed(relation.to),
-                    relation_type: relation.relation_type,
-                };
-                let facts = RelationFacts {
-                    strength: relation.strength,
-                    confidence: relation.confidence,
-                    metadata: relation.metadata,
-                };
-                let end = |name: &str| {
-                    if name == keep {
-                        Ok(Some(kept.id))
-                    } else {
-                        rows::live_id(write.connection, write.project, name)
-                    }
-                };
-                // A relation between the two says nothing once they are one.
-                let is_moved = (was_loop || key.from != key.to)
-                    && match (end(&key.from)?, end(&key.to)?) {
-                        (Some(from), Some(to)) => {
-                            relations::create(write, (from, to), &key, &facts)?.is_some()
-                        }
-                        _ => false,
-                    };
-                if is_moved {
-                    outcome.relations_moved += 1;
-                } else {
-                    outcome.relations_dropped += 1;
-                }
-            }
-            Ok(outcome)
+            entities::next_version(write, &absorbed)?;
+            observations::append(write, absorbed.id, &[format!("Merged into {keep:?}.")])?;
+            write.then(|write| take_over(write, keep, absorb, contents))
         })
     }
+}
+
+/// Gives everything that an entity has to another, and ends it.
+fn take_over(
+    write: &Write<'_>,
+    keep: &str,
+    absorb: &str,
+    contents: Vec<String>,
+) -> Result<MergeOutcome, StoreError> {
+    let Some(absorbed) = rows::entity_by_name(write.connection, write.project, absorb)? else {
+        return Err(similar::missing_entities(write, &[absorb])?);
+    };
+    let moving = rows::relations_touching(write.connection, &[absorbed.id], usize::MAX)?.0;
+    entities::delete(write, &absorbed)?;
+    let added = observations::add(write, &[NewObservations { entity_name: keep.to_owned(), contents }])?;
+    let mut outcome = MergeOutcome {
+        observations_added: added.added,
+        relations_moved: 0,
+        relations_dropped: 0,
+        at: write.at,
+    };
+    for relation in moving {
+        let renamed = |name: String| if name == absorb { keep.to_owned() } else { name };
+        let was_loop = relation.from == relation.to;
+        let key = RelationKey {
+            from: renamed(relation.from),
+            to: renamed(relation.to),
+            relation_type: relation.relation_type,
+        };
+        let facts = RelationFacts {
+            strength: relation.strength,
+            confidence: relation.confidence,
+            metadata: relation.metadata,
+        };
+        let end = |name: &str| rows::live_id(write.connection, write.project, name);
+        // A relation between the two says nothing once they are one.
+        let is_moved = (was_loop || key.from != key.to)
+            && match (end(&key.from)?, end(&key.to)?) {
+                (Some(from), Some(to)) => relations::create(write, (from, to), &key, &facts)?.is_some(),
+                _ => false,
+            };
+        if is_moved {
+            outcome.relations_moved += 1;
+        } else {
+            outcome.relations_dropped += 1;
+        }
+    }
+    Ok(outcome)
 }
 
 /// How much is known about an entity, and its type.

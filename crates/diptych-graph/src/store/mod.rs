@@ -19,6 +19,7 @@
 
 mod backup;
 mod cursor;
+mod day;
 mod decay;
 pub(crate) mod embeddings;
 mod entities;
@@ -34,6 +35,7 @@ mod model;
 mod observations;
 mod open;
 mod page;
+mod part;
 mod read;
 mod relations;
 mod rows;
@@ -47,6 +49,7 @@ mod vocabulary;
 mod words;
 
 pub use cursor::Cursor;
+pub use day::{Day, DayChanges, EntityChange, Fate, RelationChange};
 pub use decay::Decay;
 pub use embeddings::{ClaimedText, EmbeddingProgress, EntityVector};
 pub use error::{Detail, Fault, MissingEntity, StoreError, Violation};
@@ -57,6 +60,7 @@ pub use mirror::NearEntities;
 pub use model::*;
 pub use open::StoreOptions;
 pub use page::{GraphPage, PageRequest};
+pub use part::GraphPart;
 pub use read::OpenedNodes;
 pub use search::{MatchQuality, SearchPage, SearchRequest};
 pub use summary::{Connected, GraphSummary, TypeCount};
@@ -91,7 +95,7 @@ impl Store {
     /// The time that a write would be given now: the wall clock, or just past the last write if that is later.
     pub fn now(&self) -> Result<Timestamp, StoreError> {
         let last = self.last_change()?;
-        let wall = (self.options.clock)();
+        let wall = self.clock();
         Ok(last.map_or(wall, |last| wall.max(last)))
     }
 
@@ -116,6 +120,17 @@ impl Store {
                 None => Ok(None),
             }
         })
+    }
+
+    /// What the store's clock says.
+    pub(crate) fn clock(&self) -> Timestamp {
+        (self.options.clock)()
+    }
+
+    /// A number that changes whenever anybody else has written to the file: another process, or another [`Store`]. What
+    /// this one writes does not count.
+    pub fn writes_of_others(&self) -> Result<i64, StoreError> {
+        Ok(self.writer().pragma_query_value(None, "data_version", |row| row.get(0))?)
     }
 
     /// The rules that new names, types and observations must keep.

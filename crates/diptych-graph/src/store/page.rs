@@ -94,7 +94,18 @@ fn before(place: Place) -> Place {
 impl Store {
     /// The graph as it is.
     pub fn read_graph(&self, scope: &Scope, page: &PageRequest) -> Result<GraphPage, StoreError> {
-        self.read(|connection| graph(connection, scope, None, page))
+        self.read_graph_within(scope, page, usize::MAX)
+    }
+
+    /// The same, but no more records than fit into so many bytes of JSON, one at least: what would not be shown need
+    /// not be read.
+    pub fn read_graph_within(
+        &self,
+        scope: &Scope,
+        page: &PageRequest,
+        bytes: usize,
+    ) -> Result<GraphPage, StoreError> {
+        self.read(|connection| graph(connection, scope, None, page, bytes))
     }
 
     /// The graph as it was at a time.
@@ -104,7 +115,7 @@ impl Store {
         at: Timestamp,
         page: &PageRequest,
     ) -> Result<GraphPage, StoreError> {
-        self.read(|connection| graph(connection, scope, Some(at), page))
+        self.read(|connection| graph(connection, scope, Some(at), page, usize::MAX))
     }
 
     /// How many entities and relations the graph had at a time, together.
@@ -142,6 +153,7 @@ pub(crate) fn graph(
     scope: &Scope,
     at: Option<Timestamp>,
     page: &PageRequest,
+    bytes: usize,
 ) -> Result<GraphPage, StoreError> {
     let time = at.map(|at| at.as_millis().to_string()).unwrap_or_default();
     let question = question("graph", scope, &[&time]);
@@ -154,9 +166,22 @@ pub(crate) fn graph(
     let mut relations_from = (0, 0);
     match start {
         Place::Entity { project, position } => {
-            result.entities = entities(connection, range, at, (project, position), page.limit)?;
-            if result.entities.len() > page.limit {
-                result.entities.truncate(page.limit);
+            let mut left = bytes;
+            let all = entities(connection, range, at, (project, position), page.limit)?;
+            let count = all.len();
+            for mut entity in all.into_iter().take(page.limit) {
+                entity.observations = match at {
+                    None => rows::observations(connection, entity.id)?,
+                    Some(at) => rows::observations_at(connection, entity.id, at)?,
+                };
+                let weight = rows::weight(&entity);
+                if weight > left && !result.entities.is_empty() {
+                    break;
+                }
+                left = left.saturating_sub(weight);
+                result.entities.push(entity);
+            }
+            if result.entities.len() < count {
                 result.next = result.entities.last().map(|last| Cursor::new(question, after_entity(last)));
             }
         }
@@ -164,7 +189,7 @@ pub(crate) fn graph(
         Place::Tier { .. } | Place::Version { .. } => return Err(StoreError::BadCursor),
     }
     if result.next.is_none() {
-        let room = page.limit - result.entities.len();
+        let room = (page.limit - result.entities.len()).min(bytes / rows::RELATION_BYTES + 1);
         result.relations = relations(connection, range, at, relations_from, room)?;
         if result.relations.len() > room {
             result.relations.truncate(room);
@@ -179,7 +204,7 @@ pub(crate) fn graph(
     Ok(result)
 }
 
-/// Up to one more entity than the limit. At a time, what holds is part of the present and part of the past; each
+/// Up to one more entity than the limit, without observations. At a time, what holds is part of the present and part of the past; each
 /// part is cut to the page before they are put together.
 fn entities(
     connection: &Connection,
@@ -191,7 +216,7 @@ fn entities(
     let (first, last) = range.projects();
     let after = after.max((first, 0));
     let limit = PageRequest::probe(limit);
-    let mut entities: Vec<Entity> = match at {
+    let entities: Vec<Entity> = match at {
         None => connection
             .prepare_cached(
                 "SELECT id, name, entity_type, version, position, created_at, updated_at FROM entity
@@ -223,12 +248,6 @@ fn entities(
             )?
             .collect::<Result<_, _>>()?,
     };
-    for entity in &mut entities {
-        entity.observations = match at {
-            None => rows::observations(connection, entity.id)?,
-            Some(at) => rows::observations_at(connection, entity.id, at)?,
-        };
-    }
     Ok(entities)
 }
 

@@ -3,12 +3,9 @@
 use rusqlite::{Connection, params};
 
 use super::error::StoreError;
-use super::model::{Entity, Project, ProjectOverview, Relation, Scope};
+use super::model::{Entity, ProjectOverview, Relation, Scope};
 use super::transaction::{IdRange, range_of};
 use super::{Store, rows, similar, words};
-
-/// More relations than this are not given with opened or found entities; the answer says that there are more.
-pub(crate) const RELATIONS_SHOWN: usize = 1_000;
 
 /// Entities that were asked for by name.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,6 +23,16 @@ pub struct OpenedNodes {
 impl Store {
     /// Entities by name, with the relations that touch them.
     pub fn open_nodes(&self, scope: &Scope, names: &[String]) -> Result<OpenedNodes, StoreError> {
+        self.open_nodes_within(scope, names, usize::MAX)
+    }
+
+    /// The same, but no more relations than fit into so many bytes of JSON: what would not be shown need not be read.
+    pub fn open_nodes_within(
+        &self,
+        scope: &Scope,
+        names: &[String],
+        bytes: usize,
+    ) -> Result<OpenedNodes, StoreError> {
         self.read(|connection| {
             let mut opened = OpenedNodes::default();
             let mut ids = Vec::new();
@@ -45,7 +52,7 @@ impl Store {
             opened.entities = rows::entities(connection, &ids)?;
             opened.entities.sort_by_key(|entity| (entity.id >> 32, entity.position));
             (opened.relations, opened.more_relations) =
-                rows::relations_touching(connection, &ids, RELATIONS_SHOWN)?;
+                rows::relations_touching(connection, &ids, rows::relations_within(bytes))?;
             if *scope == Scope::All {
                 rows::name_projects(connection, &mut opened.entities, &mut opened.relations)?;
             }
@@ -110,44 +117,6 @@ impl Store {
             Ok(projects)
         })
     }
-
-    /// An entity and what lies around it: everything within so many steps, along relations in either direction.
-    pub fn neighbourhood(
-        &self,
-        project: &Project,
-        name: &str,
-        steps: usize,
-        limit: usize,
-    ) -> Result<OpenedNodes, StoreError> {
-        self.read(|connection| {
-            let range = range_of(connection, &project.into())?;
-            let centre = match range {
-                Some(range) => rows::live_id(connection, range.projects().0, name)?,
-                None => None,
-            };
-            let Some(centre) = centre else { return Err(similar::missing(connection, range, &[name])?) };
-            let mut ids = vec![centre];
-            let mut reached = 0;
-            for _ in 0..steps {
-                let ring = ids[reached..].to_vec();
-                reached = ids.len();
-                for id in ring {
-                    for neighbour in neighbours(connection, id, limit)? {
-                        if ids.len() < limit && !ids.contains(&neighbour) {
-                            ids.push(neighbour);
-                        }
-                    }
-                }
-            }
-            let entities = rows::entities(connection, &ids)?;
-            let (mut relations, more_relations) =
-                rows::relations_touching(connection, &ids, RELATIONS_SHOWN)?;
-            let inside: std::collections::HashSet<&str> =
-                entities.iter().map(|entity| &*entity.name).collect();
-            relations.retain(|relation| inside.contains(&*relation.from) && inside.contains(&*relation.to));
-            Ok(OpenedNodes { entities, relations, more_relations, missing: Vec::new() })
-        })
-    }
 }
 
 fn ids_of(connection: &Connection, range: IdRange, name: &str) -> Result<Vec<i64>, StoreError> {
@@ -161,17 +130,6 @@ fn ids_of(connection: &Connection, range: IdRange, name: &str) -> Result<Vec<i64
              WHERE entity.deleted_at IS NULL ORDER BY entity.id",
         )?
         .query_map([name], |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
-    Ok(ids)
-}
-
-fn neighbours(connection: &Connection, id: i64, limit: usize) -> Result<Vec<i64>, StoreError> {
-    let ids = connection
-        .prepare_cached(
-            "SELECT to_entity FROM relation WHERE from_entity = ?1 AND deleted_at IS NULL
-             UNION SELECT from_entity FROM relation WHERE to_entity = ?1 AND deleted_at IS NULL LIMIT ?2",
-        )?
-        .query_map(params![id, rows::bound(limit)], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     Ok(ids)
 }

@@ -1,6 +1,6 @@
 //! Rows to records, and the small look-ups that many operations share.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::{Map, Value};
@@ -75,18 +75,73 @@ pub(crate) fn live_ids_after(
 
 /// The living entities with these ids, in this order.
 pub(crate) fn entities(connection: &Connection, ids: &[i64]) -> Result<Vec<Entity>, StoreError> {
+    entities_within(connection, ids, usize::MAX)
+}
+
+/// The first of the living entities with these ids, as many as fit into so many bytes of JSON with the relations that
+/// touch them; one at least. The estimate is low, so that nothing is left out that would have fitted.
+pub(crate) fn entities_within(
+    connection: &Connection,
+    ids: &[i64],
+    bytes: usize,
+) -> Result<Vec<Entity>, StoreError> {
     let mut find = connection.prepare_cached(
         "SELECT id, name, entity_type, version, position, created_at, updated_at
          FROM entity WHERE id = ?1 AND deleted_at IS NULL",
     )?;
-    let mut found = Vec::with_capacity(ids.len());
+    let mut found = Vec::new();
+    let mut taken = 0;
+    let mut related = HashSet::new();
     for id in ids {
-        if let Some(mut entity) = find.query_row([id], entity).optional()? {
-            entity.observations = observations(connection, *id)?;
-            found.push(entity);
+        let Some(mut entity) = find.query_row([id], entity).optional()? else { continue };
+        entity.observations = observations(connection, *id)?;
+        if bytes < usize::MAX {
+            taken += weight(&entity);
+            taken += RELATION_BYTES * count_new_relations(connection, *id, bytes, &mut related)?;
+            if taken > bytes && !found.is_empty() {
+                break;
+            }
         }
+        found.push(entity);
     }
     Ok(found)
+}
+
+/// What an entity takes in JSON at least.
+pub(crate) fn weight(entity: &Entity) -> usize {
+    /// The names of the fields, the version and the times.
+    const FRAME: usize = 130;
+    let observations: usize = entity.observations.iter().map(|observation| observation.len() + 3).sum();
+    FRAME + entity.name.len() + entity.entity_type.len() + observations
+}
+
+/// What a relation takes in JSON at least.
+pub(crate) const RELATION_BYTES: usize = 130;
+
+/// How many relations are worth reading where so many bytes can be shown.
+pub(crate) fn relations_within(bytes: usize) -> usize {
+    /// More relations than this are not given with opened or found entities; the answer says that there are more.
+    const SHOWN: usize = 1_000;
+    SHOWN.min(bytes / RELATION_BYTES + 1)
+}
+
+/// How many relations of an entity are not known yet; they are from now on. Counted no further than matters.
+fn count_new_relations(
+    connection: &Connection,
+    entity: i64,
+    bytes: usize,
+    known: &mut HashSet<i64>,
+) -> Result<usize, StoreError> {
+    let mut touching = connection.prepare_cached(
+        "SELECT id FROM (SELECT id FROM relation WHERE from_entity = ?1 AND deleted_at IS NULL LIMIT ?2)
+         UNION ALL SELECT id FROM (SELECT id FROM relation WHERE to_entity = ?1 AND deleted_at IS NULL LIMIT ?2)",
+    )?;
+    let before = known.len();
+    let mut rows = touching.query(params![entity, bound(relations_within(bytes))])?;
+    while let Some(row) = rows.next()? {
+        known.insert(row.get(0)?);
+    }
+    Ok(known.len() - before)
 }
 
 /// Reads `id, name, entity_type, version, position, created_at, updated_at`.
@@ -177,11 +232,11 @@ pub(crate) fn relations_touching(
     limit: usize,
 ) -> Result<(Vec<Relation>, bool), StoreError> {
     let mut starts = connection.prepare_cached(
-        "SELECT project, position, id FROM relation
+        "SELECT position, id FROM relation
          WHERE from_entity = ?1 AND deleted_at IS NULL ORDER BY position LIMIT ?2",
     )?;
     let mut ends = connection.prepare_cached(
-        "SELECT project, position, id FROM relation
+        "SELECT position, id FROM relation
          WHERE to_entity = ?1 AND deleted_at IS NULL ORDER BY position LIMIT ?2",
     )?;
     let mut touching = BTreeMap::new();
@@ -189,7 +244,9 @@ pub(crate) fn relations_touching(
         for statement in [&mut starts, &mut ends] {
             let mut rows = statement.query(params![entity, bound(limit.saturating_add(1))])?;
             while let Some(row) = rows.next()? {
-                touching.insert((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?), row.get::<_, i64>(2)?);
+                // The project is part of the id, so that nothing but the index is read.
+                let (position, id): (i64, i64) = (row.get(0)?, row.get(1)?);
+                touching.insert((id >> 32, position), id);
             }
         }
         // Only the first of them can be in the answer, so a list of hubs need not be kept whole.

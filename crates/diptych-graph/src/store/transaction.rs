@@ -16,10 +16,12 @@ const IDS_OF_A_PROJECT: i64 = 1 << 32;
 pub(crate) struct Write<'a> {
     pub(crate) connection: &'a Connection,
     pub(crate) project: i64,
-    /// The one time of everything that happens in this transaction.
+    /// The one time of everything that is written through this.
     pub(crate) at: Timestamp,
     sequence: Cell<i64>,
     changed: Cell<bool>,
+    /// The last time that this transaction has used.
+    latest: Cell<Timestamp>,
 }
 
 impl Write<'_> {
@@ -38,6 +40,28 @@ impl Write<'_> {
     /// Says that something was written. A transaction in which nothing was is not committed and takes no time.
     pub(crate) fn mark_changed(&self) {
         self.changed.set(true);
+    }
+
+    /// A change that comes after the rest of the transaction, at the next moment: both are kept, or neither, and
+    /// the state between them is part of the past.
+    pub(crate) fn then<T>(
+        &self,
+        change: impl FnOnce(&Write<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let at = self.latest.get().next();
+        let later = Write {
+            connection: self.connection,
+            project: self.project,
+            at,
+            sequence: self.sequence.clone(),
+            changed: self.changed.clone(),
+            latest: at.into(),
+        };
+        let outcome = change(&later)?;
+        self.sequence.set(later.sequence.get());
+        self.changed.set(later.changed.get());
+        self.latest.set(later.latest.get());
+        Ok(outcome)
     }
 
     /// When something changed, the time of it.
@@ -130,12 +154,13 @@ impl Store {
             at,
             sequence: sequence.into(),
             changed: false.into(),
+            latest: at.into(),
         };
         let outcome = change(&write)?;
         if write.changed.get() {
             transaction
                 .prepare_cached("UPDATE project SET changed_at = ?2, sequence = ?3 WHERE id = ?1")?
-                .execute(params![id, at.as_millis(), write.sequence.get()])?;
+                .execute(params![id, write.latest.get().as_millis(), write.sequence.get()])?;
             transaction.commit()?;
         }
         Ok(outcome)

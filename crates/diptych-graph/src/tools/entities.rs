@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fit::{cut_together, squeeze};
-use super::{Graph, announce, change, draw};
+use super::{Graph, change, draw, tell};
 use crate::store::{Entity, NewEntity, SimilarName};
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -76,7 +76,7 @@ pub(super) async fn create_entities(
     let outcome =
         change(&cx, move |graph| graph.store.create_entities(&graph.project, &arguments.entities)).await?;
     if outcome.at.is_some() {
-        announce(&cx, outcome.entities.iter().map(|entity| entity.name.as_str()));
+        tell(&cx, outcome.entities.iter().map(|entity| entity.name.as_str()));
     }
     let mut answer = EntitiesCreated {
         created: outcome.entities.len(),
@@ -147,7 +147,7 @@ pub(super) async fn delete_entities(
         change(&cx, move |graph| graph.store.delete_entities(&graph.project, &arguments.entity_names))
             .await?;
     if outcome.at.is_some() {
-        announce(&cx, outcome.entity_names.iter().map(String::as_str));
+        tell(&cx, outcome.entity_names.iter().map(String::as_str));
     }
     Ok(EntitiesDeleted {
         success: true,

@@ -4,11 +4,13 @@
 //! and how a tool reaches the store), in `draw` (how records look), in `fit` (how answers stay small enough) and in
 //! `fault` (what a client reads of a [`StoreError`]).
 
+mod announce;
 mod draw;
 mod entities;
 mod fault;
 mod fit;
 mod history;
+mod memory;
 mod observations;
 mod past;
 mod prompts;
@@ -22,11 +24,13 @@ mod shapes;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use diptych::{Cx, Masked as _, Partial, Stop, Tool, ToolError, Toolset, prompt, resource, tool};
+pub use announce::announce;
+use diptych::{Cx, Partial, Stop, Tool, Toolset, prompt, resource, tool};
 use diptych_search::Embedder;
+pub use memory::Memory;
 
 use crate::meaning::{Meaning, Worker};
-use crate::store::{Project, Scope, Store, StoreError, StoreOptions};
+use crate::store::{Day, Project, Scope, Store, StoreError, StoreOptions};
 
 /// How many names a completion offers.
 const COMPLETIONS: usize = 100;
@@ -62,16 +66,18 @@ impl GraphOptions {
     }
 }
 
-/// An open graph: the state that the tools share.
-#[derive(Debug)]
+/// An open graph: the state that the tools share. Clones are the same graph.
+#[derive(Clone, Debug)]
 pub struct Graph {
     store: Arc<Store>,
     project: Project,
     scope: Scope,
     /// The most bytes that one record may take in JSON.
     room: usize,
+    /// The most bytes that an answer may take.
+    budget: usize,
     meaning: Option<Arc<Meaning>>,
-    worker: Option<Worker>,
+    worker: Option<Arc<Worker>>,
 }
 
 impl Graph {
@@ -80,17 +86,18 @@ impl Graph {
         let scope = if options.across_projects { Scope::All } else { Scope::Project(project.clone()) };
         let store = Arc::new(Store::open(&options.database, options.store)?);
         let meaning = options.embedder.map(|embedder| Arc::new(Meaning::new(Arc::clone(&store), embedder)));
-        let worker = meaning.as_ref().map(|meaning| Worker::start(Arc::clone(meaning)));
+        let worker = meaning.as_ref().map(|meaning| Arc::new(Worker::start(Arc::clone(meaning))));
         // Bytes are four to a token; Markdown and JSON together may say everything three times over.
-        let room = options.budget.saturating_mul(4) / 3;
-        Ok(Graph { store, project, scope, room, meaning, worker })
+        let budget = options.budget.saturating_mul(4);
+        Ok(Graph { store, project, scope, room: budget / 3, budget, meaning, worker })
     }
 }
 
-/// The toolset `graph`: 17 tools, the resources `memory://knowledge-graph` and `memory://entities/{name}`, and the
-/// prompts `init-project`, `get-context`, `remember-work` and `review-context`.
+/// The toolset `graph`: 17 tools, the resources `memory://knowledge-graph`, `memory://entities/{name}` and
+/// `memory://days/{date}`, and the prompts `init-project`, `get-context`, `remember-work` and `review-context`.
 ///
-/// The store is opened when something is first asked of it, on a thread of its own: no handshake waits for it.
+/// The store is opened when something is first asked of it, on a thread of its own: no handshake waits for it. Clients
+/// hear of what this server writes; [`announce`] tells them what others write to the same file.
 ///
 /// ```
 /// use diptych::Server;
@@ -103,15 +110,12 @@ impl Graph {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use]
-pub fn toolset(options: GraphOptions) -> Toolset<Graph> {
-    let open = move || {
-        let options = options.clone();
-        async move {
-            let opened = tokio::task::spawn_blocking(move || Graph::open(options)).await.masked()?;
-            opened.map_err(ToolError::from)
-        }
-    };
-    let toolset = Toolset::lazy("graph", open);
+pub fn toolset(memory: impl Into<Memory>) -> Toolset<Graph> {
+    let memory = memory.into();
+    let toolset = Toolset::lazy("graph", move || {
+        let memory = memory.clone();
+        async move { memory.open().await }
+    });
     let tools = writing().into_iter().chain(reading_tools()).chain(remembering());
     let toolset =
         tools.fold(toolset, |toolset, tool| toolset.with(tool.reshape(shapes::camel_case).closed_world()));
@@ -130,6 +134,16 @@ pub fn toolset(options: GraphOptions) -> Toolset<Graph> {
                 .description("One entity in full, with the relations that touch it.")
                 .mime_type("application/json")
                 .complete("name", complete_name),
+        )
+        .with(
+            resource(resources::DAY, resources::day)
+                .name("day")
+                .title("Day")
+                .description(
+                    "What a day has changed in the graph: what was learnt, made, changed and deleted.",
+                )
+                .mime_type("application/json")
+                .complete("date", complete_day),
         )
         .with(prompt("init-project", prompts::init_project).title("Start remembering a project").description(
             "Sets up the memory of a project: what it is, what it is for, who and what belongs to it.",
@@ -293,16 +307,22 @@ async fn change<T: Send + 'static>(
 }
 
 /// Tells subscribers that the graph has changed, and these entities in it.
-fn announce<'a>(cx: &Cx<Graph>, entities: impl IntoIterator<Item = &'a str>) {
+fn tell<'a>(cx: &Cx<Graph>, entities: impl IntoIterator<Item = &'a str>) {
     for name in entities {
         cx.server().resource_updated(resources::entity_uri(name));
     }
+    cx.server().resource_updated(resources::day_uri(Day::of(cx.state().store.clock())));
     // Last, because a slow listener loses the oldest notices first.
     cx.server().resource_updated(resources::GRAPH);
 }
 
 async fn complete_name(cx: Cx<Graph>, typed: Partial) -> Result<Vec<String>, Stop> {
     ask(&cx, move |graph| graph.store.names_beginning(&graph.scope, &typed.value, COMPLETIONS)).await
+}
+
+async fn complete_day(cx: Cx<Graph>, typed: Partial) -> Result<Vec<String>, Stop> {
+    let days = ask(&cx, |graph| graph.store.days(&graph.scope)).await?;
+    Ok(typed.filter(days.iter().map(ToString::to_string)))
 }
 
 async fn complete_type(cx: Cx<Graph>, typed: Partial) -> Result<Vec<String>, Stop> {

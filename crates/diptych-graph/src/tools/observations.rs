@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fit::{Cut, cut_together, fit_list};
-use super::{Graph, announce, change, draw};
+use super::{Graph, change, draw, tell};
 use crate::store::{AddedObservations, EntityObservations, NewObservations};
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -70,7 +70,7 @@ pub(super) async fn add_observations(
             .await?;
     if outcome.at.is_some() {
         let changed = outcome.results.iter().filter(|result| !result.added_observations.is_empty());
-        announce(&cx, changed.map(|result| result.entity_name.as_str()));
+        tell(&cx, changed.map(|result| result.entity_name.as_str()));
     }
     let mut answer =
         ObservationsAdded { added: outcome.added, results: outcome.results, room: cx.state().room };
@@ -155,7 +155,7 @@ pub(super) async fn delete_observations(
         change(&cx, move |graph| graph.store.delete_observations(&graph.project, &arguments.deletions))
             .await?;
     if outcome.at.is_some() {
-        announce(&cx, outcome.results.iter().map(|result| result.entity_name.as_str()));
+        tell(&cx, outcome.results.iter().map(|result| result.entity_name.as_str()));
     }
     let mut answer = ObservationsDeleted {
         success: true,

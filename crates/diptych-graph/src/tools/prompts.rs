@@ -6,7 +6,9 @@ use serde::Deserialize;
 
 use super::resources::missing;
 use super::{Graph, ask, draw};
-use crate::store::{Entity, GraphSummary, OpenedNodes, PageRequest, Relation, SearchRequest, StoreError};
+use crate::store::{
+    Entity, GraphPart, GraphSummary, OpenedNodes, PageRequest, Relation, SearchRequest, StoreError,
+};
 
 /// How many entities a prompt shows.
 const SHOWN: usize = 12;
@@ -155,7 +157,7 @@ pub(super) async fn review_context(cx: Cx<Graph>, arguments: ReviewContext) -> R
             None => {
                 let names: Vec<String> =
                     summary.most_connected.iter().map(|connected| connected.name.clone()).collect();
-                graph.store.open_nodes(&graph.scope, &names)?
+                graph.store.open_nodes(&graph.scope, &names)?.into()
             }
         };
         Ok((summary, opened))
@@ -189,6 +191,26 @@ struct Found {
     more: usize,
 }
 
+/// Entities and the relations at or between them.
+struct Around {
+    entities: Vec<Entity>,
+    relations: Vec<Relation>,
+    more_relations: bool,
+}
+
+impl From<OpenedNodes> for Around {
+    fn from(opened: OpenedNodes) -> Self {
+        let OpenedNodes { entities, relations, more_relations, .. } = opened;
+        Around { entities, relations, more_relations }
+    }
+}
+
+impl From<GraphPart> for Around {
+    fn from(part: GraphPart) -> Self {
+        Around { entities: part.entities, relations: part.relations, more_relations: false }
+    }
+}
+
 fn search(graph: &Graph, query: String, entity_types: Vec<String>) -> Result<Found, StoreError> {
     let page = PageRequest { limit: SHOWN, cursor: None };
     let page = graph.store.search(&graph.scope, &SearchRequest { query, entity_types, page })?;
@@ -200,15 +222,15 @@ fn search(graph: &Graph, query: String, entity_types: Vec<String>) -> Result<Fou
     })
 }
 
-fn neighbourhood(graph: &Graph, name: &str) -> Result<OpenedNodes, StoreError> {
+fn neighbourhood(graph: &Graph, name: &str) -> Result<Around, StoreError> {
     let opened = graph.store.open_nodes(&graph.scope, &[name.to_owned()])?;
     if opened.entities.is_empty() {
         return Err(missing(graph, name.to_owned())?);
     }
     match graph.store.neighbourhood(&graph.project, name, 1, SHOWN) {
         // It belongs to another project, of which the entity and its relations are enough.
-        Err(StoreError::MissingEntities(_)) => Ok(opened),
-        other => other,
+        Err(StoreError::MissingEntities(_)) => Ok(opened.into()),
+        other => other.map(Around::from),
     }
 }
 
@@ -228,7 +250,7 @@ fn draw_found(markdown: &mut Markdown, found: &Found) {
     }
 }
 
-fn draw_opened(markdown: &mut Markdown, opened: &OpenedNodes) {
+fn draw_opened(markdown: &mut Markdown, opened: &Around) {
     opened.entities.iter().for_each(|entity| draw_entity(markdown, entity));
     draw_relations(markdown, &opened.relations, opened.more_relations);
 }

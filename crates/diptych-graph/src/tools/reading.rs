@@ -79,7 +79,7 @@ impl Present for WholeGraph {
 pub(super) async fn read_graph(cx: Cx<Graph>, arguments: ReadGraph) -> Result<WholeGraph, Stop> {
     ask(&cx, move |graph| {
         let request = page_from(arguments.cursor.as_deref())?;
-        let mut page = graph.store.read_graph(&graph.scope, &request)?;
+        let mut page = graph.store.read_graph_within(&graph.scope, &request, graph.budget)?;
         squeeze_page(&mut page, graph.room);
         Ok(WholeGraph { summary: graph.store.summary(&graph.scope)?, page, room: graph.room })
     })
@@ -148,7 +148,12 @@ impl Nodes {
 }
 
 pub(super) async fn open_nodes(cx: Cx<Graph>, arguments: OpenNodes) -> Result<Nodes, Stop> {
-    let opened = ask(&cx, move |graph| graph.store.open_nodes(&graph.scope, &arguments.names)).await?;
+    let opened = ask(&cx, move |graph| {
+        // A single entity that fills the answer is squeezed into less.
+        let bytes = if arguments.names.len() == 1 { graph.room } else { graph.budget };
+        graph.store.open_nodes_within(&graph.scope, &arguments.names, bytes)
+    })
+    .await?;
     let mut nodes = Nodes {
         found: opened.entities.len(),
         entities: opened.entities,

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fit::{cut_together, squeeze};
-use super::{Graph, announce, ask, change, draw};
+use super::{Graph, ask, change, draw, tell};
 use crate::store::{NewRelation, Relation, RelationFacts, RelationKey};
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -67,7 +67,7 @@ pub(super) async fn create_relations(
     let outcome =
         change(&cx, move |graph| graph.store.create_relations(&graph.project, &arguments.relations)).await?;
     if outcome.at.is_some() {
-        announce(&cx, ends(outcome.relations.iter().map(|relation| (&relation.from, &relation.to))));
+        tell(&cx, ends(outcome.relations.iter().map(|relation| (&relation.from, &relation.to))));
     }
     let mut answer = RelationsCreated {
         created: outcome.relations.len(),
@@ -130,7 +130,7 @@ pub(super) async fn delete_relations(
     let outcome =
         change(&cx, move |graph| graph.store.delete_relations(&graph.project, &arguments.relations)).await?;
     if outcome.at.is_some() {
-        announce(&cx, ends(outcome.relations.iter().map(|key| (&key.from, &key.to))));
+        tell(&cx, ends(outcome.relations.iter().map(|key| (&key.from, &key.to))));
     }
     Ok(RelationsDeleted {
         success: true,
@@ -200,7 +200,7 @@ pub(super) async fn update_relation(cx: Cx<Graph>, arguments: UpdateRelation) ->
     })
     .await?;
     if relation.version != before {
-        announce(&cx, [relation.from.as_str(), relation.to.as_str()]);
+        tell(&cx, [relation.from.as_str(), relation.to.as_str()]);
     }
     Ok(RelationFound { relation })
 }

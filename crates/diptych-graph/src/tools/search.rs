@@ -126,7 +126,7 @@ pub(super) async fn search_nodes(cx: Cx<Graph>, arguments: SearchNodes) -> Resul
         let mut page = page_from(arguments.cursor.as_deref())?;
         page.limit = arguments.limit.unwrap_or(page.limit);
         let SearchNodes { query, entity_types, .. } = arguments;
-        graph.store.search(&graph.scope, &SearchRequest { query, entity_types, page })
+        graph.store.search_within(&graph.scope, &SearchRequest { query, entity_types, page }, graph.budget)
     })
     .await?;
     Ok(NodeSearchResults::of(page, cx.state().room))

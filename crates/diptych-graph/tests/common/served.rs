@@ -14,6 +14,7 @@ use tempfile::TempDir;
 pub struct Memory {
     pub folder: TempDir,
     pub server: Server,
+    pub options: GraphOptions,
     clock: Arc<AtomicI64>,
 }
 
@@ -34,12 +35,12 @@ impl Memory {
         };
         change(&mut options);
         let server = Server::builder("memory", "0.0.0")
-            .toolset(toolset(options))
+            .toolset(toolset(options.clone()))
             .budget(budget)
             .strict()
             .build()
             .unwrap();
-        Memory { folder, server, clock }
+        Memory { folder, server, options, clock }
     }
 
     pub fn path(&self) -> PathBuf {

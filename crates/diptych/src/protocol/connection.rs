@@ -1,6 +1,6 @@
 //! What is known about one connection: its session, its client, what it subscribed to.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::direct::{Calls, Replies};
 use crate::call::Session;
+use crate::subscription::Subscription;
 use crate::wire::{Caller, Level, Lifecycle};
 
 /// The name under which our own client says that it asks for secrets without showing them.
@@ -24,7 +25,7 @@ pub(crate) struct Connection {
     session: OnceLock<Arc<Session>>,
     caller: OnceLock<Arc<Caller>>,
     log_level: AtomicU8,
-    subscriptions: Mutex<HashSet<String>>,
+    subscriptions: Mutex<HashMap<String, Subscription>>,
     pub(crate) forwarding: AtomicBool,
     begun: AtomicBool,
     /// Cancelled when the connection is gone.
@@ -137,8 +138,8 @@ impl Connection {
         level as u8 >= self.log_level.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn subscribe(&self, uri: String) {
-        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner).insert(uri);
+    pub(crate) fn subscribe(&self, uri: String, subscription: Subscription) {
+        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner).insert(uri, subscription);
     }
 
     pub(crate) fn unsubscribe(&self, uri: &str) {
@@ -146,7 +147,7 @@ impl Connection {
     }
 
     pub(crate) fn is_subscribed(&self, uri: &str) -> bool {
-        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner).contains(uri)
+        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner).contains_key(uri)
     }
 }
 

@@ -338,7 +338,8 @@ impl ServerHandler for Handler {
             let message = walk::route::unknown("resource", &params.uri, registry.resource_uris());
             return Err(ErrorData::resource_not_found(message, Some(json!({"uri": params.uri}))));
         }
-        self.connection.subscribe(params.uri);
+        let subscription = self.server.subscribe(&params.uri);
+        self.connection.subscribe(params.uri, subscription);
         Ok(())
     }
 
@@ -359,6 +360,8 @@ impl ServerHandler for Handler {
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let mut changes = self.server.changes();
         let (sink, accepted) = (context.sink(), context.accepted());
+        let uris = accepted.resource_subscriptions.iter().flatten();
+        let _subscriptions: Vec<_> = uris.map(|uri| self.server.subscribe(uri)).collect();
         loop {
             let heard = tokio::select! {
                 heard = changes.next() => heard,

@@ -3,9 +3,6 @@
 //! It reports ratios and never judges them: absolute figures of a shared machine mean little, and differences under
 //! 1.25 times are noise.
 
-mod bluesky;
-mod semantic;
-
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,18 +10,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::{HELP, target_folder};
 use crate::install::Cache;
 use crate::run::Log;
-use crate::steps::{cargo, root, target_folder as cargo_target};
+use crate::steps::{BUILD_LIMIT, cargo, root, target_folder as cargo_target};
 
-const HELP: &str = "\
-cargo xtask bench toolkit [--quick] [--rounds N] [--only GROUP]
-cargo xtask bench semantic [ENTITIES…]
-cargo xtask bench bluesky [--quick]
-
-Groups: stdio, http-2026-07-28, http-2025-11-25. The report is printed and kept in the target folder.
-";
-const BUILD_LIMIT: Duration = Duration::from_secs(45 * 60);
 const RUN_LIMIT: Duration = Duration::from_secs(120);
 /// The parts of the load generator's report: calls one after another, and so many at a time.
 const PARTS: [&str; 4] = ["alone", "at_1", "at_32", "at_256"];
@@ -117,17 +107,9 @@ struct Effort {
     only: Option<String>,
 }
 
-/// `cargo xtask bench …`.
-pub(crate) fn command(arguments: &[String]) -> Result<bool, String> {
-    match arguments.split_first() {
-        Some((what, rest)) if what == "semantic" => return semantic::command(rest),
-        Some((what, rest)) if what == "bluesky" => return bluesky::command(rest),
-        _ => {}
-    }
-    if arguments.first().map(String::as_str) != Some("toolkit") {
-        return Err(format!("say what to measure\n\n{HELP}"));
-    }
-    let effort = parse(&arguments[1..])?;
+/// `cargo xtask bench toolkit …`.
+pub(super) fn command(arguments: &[String]) -> Result<bool, String> {
+    let effort = parse(arguments)?;
     let root = root();
     let target = cargo_target(&root)?;
     let mut log = Log::create(target.join("xtask/bench.log"))?;
@@ -157,11 +139,6 @@ pub(crate) fn command(arguments: &[String]) -> Result<bool, String> {
     println!("{report}");
     eprintln!("kept in {}", path.display());
     Ok(true)
-}
-
-/// Where the benchmark's own workspace builds.
-pub(crate) fn target_folder(target: &Path) -> PathBuf {
-    target.join("bench")
 }
 
 fn parse(arguments: &[String]) -> Result<Effort, String> {

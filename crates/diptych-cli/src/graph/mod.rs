@@ -1,5 +1,8 @@
 //! `diptych graph`: for those who look after a knowledge graph.
 
+mod show;
+mod tidy;
+
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write as _};
 use std::path::Path;
@@ -25,9 +28,17 @@ pub(crate) fn command() -> Command {
         Command::new(name).about(about).args(settings::arguments(&[Scope::Server]))
     };
     Command::new("graph")
-        .about("Export, import, back up, embed and check the knowledge graph")
+        .about("Show, tidy, export, import, back up, embed and check the knowledge graph")
         .subcommand_required(true)
         .arg_required_else_help(true)
+        .subcommand(show::arguments(command(
+            "show",
+            "Draw the project's graph, or what lies around one entity: for Markdown, for Graphviz, or as a page",
+        )))
+        .subcommand(tidy::arguments(command(
+            "tidy",
+            "List entities that may be one thing under two names, and merge those that you say are",
+        )))
         .subcommand(
             command("export", "Write the project's graph as JSON lines, one entity or relation each")
                 .arg(file("Where to; without it, to standard output")),
@@ -47,6 +58,8 @@ pub(crate) fn command() -> Command {
 /// Runs one of them.
 pub(crate) fn run(settings: &Settings, flags: &ArgMatches) -> Outcome {
     match flags.subcommand() {
+        Some(("show", flags)) => show::run(settings, flags),
+        Some(("tidy", flags)) => tidy::run(settings, flags),
         Some(("export", flags)) => export(settings, file(flags)),
         Some(("import", flags)) => import(settings, file(flags).unwrap_or(Path::new(""))),
         Some(("backup", flags)) => backup(settings, file(flags).unwrap_or(Path::new(""))),
