@@ -147,13 +147,11 @@ impl Store {
             let days = connection
                 .prepare_cached(
                     "SELECT DISTINCT updated_at / 86400000 AS day FROM entity WHERE id BETWEEN ?1 AND ?2
-                     UNION SELECT deleted_at / 86400000 FROM entity
-                         WHERE id BETWEEN ?1 AND ?2 AND deleted_at IS NOT NULL
                      UNION SELECT valid_from / 86400000 FROM entity_past WHERE entity BETWEEN ?1 AND ?2
+                     UNION SELECT valid_to / 86400000 FROM entity_past WHERE entity BETWEEN ?1 AND ?2
                      UNION SELECT updated_at / 86400000 FROM relation WHERE id BETWEEN ?1 AND ?2
-                     UNION SELECT deleted_at / 86400000 FROM relation
-                         WHERE id BETWEEN ?1 AND ?2 AND deleted_at IS NOT NULL
                      UNION SELECT valid_from / 86400000 FROM relation_past WHERE relation BETWEEN ?1 AND ?2
+                     UNION SELECT valid_to / 86400000 FROM relation_past WHERE relation BETWEEN ?1 AND ?2
                      ORDER BY day DESC",
                 )?
                 .query_map(params![range.first, range.last], |row| row.get(0).map(Day))?
@@ -182,7 +180,7 @@ fn touched(
     let ids = connection
         .prepare_cached(&format!(
             "SELECT id FROM {present} WHERE id BETWEEN ?1 AND ?2
-                 AND ((updated_at >= ?3 AND updated_at < ?4) OR (deleted_at >= ?3 AND deleted_at < ?4))
+                 AND updated_at >= ?3 AND updated_at < ?4
              UNION SELECT {present} FROM {past} WHERE {present} BETWEEN ?1 AND ?2
                  AND ((valid_from >= ?3 AND valid_from < ?4) OR (valid_to >= ?3 AND valid_to < ?4))
              ORDER BY 1"
