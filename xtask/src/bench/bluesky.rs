@@ -5,9 +5,9 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::{BUILD_LIMIT, HELP};
+use super::HELP;
 use crate::run::Log;
-use crate::steps::{cargo, root, target_folder};
+use crate::steps::{BUILD_LIMIT, cargo, root, target_folder};
 
 const RUN_LIMIT: Duration = Duration::from_secs(30 * 60);
 const BENCH: [&str; 7] =

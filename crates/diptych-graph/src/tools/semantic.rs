@@ -176,7 +176,7 @@ fn by_meaning(graph: &Graph, asked: &SemanticSearch) -> Result<Result<SemanticRe
     let least = cosine(asked.min_similarity);
     let most = asked.limit.max(CANDIDATES);
     let near = graph.store.nearest_entities(&graph.scope, &asked.entity_types, &vector, most, least)?;
-    let problem = graph.worker.as_ref().and_then(Worker::problem);
+    let problem = graph.worker.as_deref().and_then(Worker::problem);
     let is_ours = near.model.as_ref().is_none_or(|kept| *kept == model);
     if !is_ours || (near.made > 0 && near.dimensions != vector.len()) {
         let why = "The embeddings in the store are another model's and have to be made anew.";
