@@ -139,6 +139,9 @@ impl NeedsInput {
 
     /// Sends the person to a page (URL mode). Accepting is consent, not completion: the toolkit waits
     /// for `finished`, bounded, and runs the tool again, which finds the flow by [`Call::flow`](crate::Call::flow).
+    ///
+    /// A page stands alone: what else the tool needs, it asks for in another round. Fields in the same ask are for
+    /// clients that get the payload.
     #[must_use]
     pub fn visit(
         mut self,

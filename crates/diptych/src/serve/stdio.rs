@@ -7,6 +7,7 @@ use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::protocol::connection::Connection;
 use crate::protocol::handler::Handler;
@@ -59,12 +60,13 @@ impl Server {
         // When the server stops, the connection ends: after the calls in flight, which `stop` waits for.
         let watch = {
             let (stopping, ended) = (self.stopping().clone(), ended.clone());
-            tokio::spawn(async move {
+            // Whoever drops this future drops the watch as well.
+            AbortOnDropHandle::new(tokio::spawn(async move {
                 stopping.cancelled().await;
                 // Let the interrupted calls say so.
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 ended.cancel();
-            })
+            }))
         };
         let served = match Handler::new(self.clone(), connection, true).serve_with_ct(transport, ended).await
         {
@@ -75,7 +77,7 @@ impl Server {
             Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
             Err(error) => Err(ServeError::Broken(plain(&error))),
         };
-        watch.abort();
+        drop(watch);
         served
     }
 }
