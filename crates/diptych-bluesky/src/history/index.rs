@@ -5,6 +5,7 @@
 //! strings, while here a hundred thousand short texts must be ready within a second or so. Each distinct spelling is analysed once;
 //! a posting is one number.
 
+use std::ops::Range;
 use std::path::Path;
 
 use diptych_search::typo::Spelling;
@@ -175,11 +176,21 @@ impl Index {
         &self.texts[row.start as usize..row.start as usize + usize::from(row.key_length)]
     }
 
-    /// A post's text and, after it, its captions, links and tags.
-    pub(crate) fn searchable(&self, post: u32) -> &str {
+    /// All texts, one after the other, with other things between them.
+    pub(crate) fn texts(&self) -> &str {
+        &self.texts
+    }
+
+    /// Where in all texts a post's is.
+    pub(crate) fn span(&self, post: u32) -> Range<usize> {
         let row = &self.rows[post as usize];
         let start = row.start as usize + usize::from(row.key_length);
-        &self.texts[start..start + row.length as usize]
+        start..start + row.length as usize
+    }
+
+    /// A post's text and, after it, its captions, links and tags.
+    pub(crate) fn searchable(&self, post: u32) -> &str {
+        &self.texts[self.span(post)]
     }
 
     /// A post's text.

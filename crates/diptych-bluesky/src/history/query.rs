@@ -105,6 +105,14 @@ impl Expression {
         Ok(Expression { regex, screen })
     }
 
+    /// What can look at several texts as one: where it finds nothing, the expression matches in none of them. Nothing when
+    /// the expression asks where a text begins or ends.
+    pub(crate) fn sieve(&self) -> Option<&Regex> {
+        let sieve = self.screen.as_ref().unwrap_or(&self.regex);
+        let asks_for_place = ["^", "$", r"\A", r"\z", r"\b", r"\B", r"\<", r"\>"];
+        (!asks_for_place.iter().any(|place| sieve.as_str().contains(place))).then_some(sieve)
+    }
+
     /// Whether it matches anywhere in the text.
     pub fn is_match(&self, text: &str) -> bool {
         self.screen.as_ref().is_none_or(|screen| screen.is_match(text)) && self.regex.is_match(text)

@@ -22,6 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(4);
 /// From how many posts on looking at texts is shared among cores, and among how many.
 const WORTH_SHARING: usize = 4_000;
 const MOST_CORES: usize = 4;
+/// How many posts an expression looks at together, and before the time is checked.
+const GROUP: usize = 16;
 /// What is said beyond so many words does not narrow a search any more.
 const MOST_CONCEPTS: usize = 100;
 const SPELLINGS: usize = 3;
@@ -374,22 +376,27 @@ impl<'index, 'query> Search<'index, 'query> {
                 };
                 alternatives.iter().any(says) != negated
             }),
-            Condition::Phrase(expression) => keep(hits, || {
+            Condition::Phrase(expression) => share(hits, |part| {
                 let expression = expression.clone();
-                move |hit| says_phrase(&expression, index.searchable(hit.post)) != negated
+                let says = |hit: &Hit| says_phrase(&expression, index.searchable(hit.post));
+                part.iter().copied().filter(|hit| says(hit) != negated).collect()
             }),
             Condition::Expression(expression) => {
                 let end = Instant::now() + self.patience;
                 let late = AtomicBool::new(self.gave_up);
-                keep(hits, || {
-                    let (expression, late, mut looked) = ((*expression).clone(), &late, 0_u32);
-                    move |hit| {
-                        looked += 1;
-                        if looked.is_multiple_of(32) && Instant::now() >= end {
+                share(hits, |part| {
+                    let expression = (*expression).clone();
+                    let mut kept = Vec::new();
+                    for group in part.chunks(GROUP) {
+                        if late.load(Relaxed) || Instant::now() >= end {
                             late.store(true, Relaxed);
+                            break;
                         }
-                        !late.load(Relaxed) && expression.is_match(index.searchable(hit.post)) != negated
+                        let matching = matching(index, &expression, group);
+                        let judged = group.iter().zip(matching);
+                        kept.extend(judged.filter(|(_, matches)| *matches != negated).map(|(hit, _)| *hit));
                     }
+                    kept
                 });
                 self.gave_up = late.into_inner();
             }
@@ -397,17 +404,14 @@ impl<'index, 'query> Search<'index, 'query> {
     }
 }
 
-/// Keeps the hits that fulfil a condition which takes its time, on as many cores as there are. Each has a judge of its own:
-/// expressions need room to work in, and sharing it costs more than having it twice.
-fn keep<J: FnMut(&Hit) -> bool>(hits: &mut Vec<Hit>, judge: impl Fn() -> J + Sync) {
+/// Does work that takes its time on as many cores as there are. Expressions need room to work in, and sharing it costs more
+/// than having it twice: each part clones its own.
+fn share(hits: &mut Vec<Hit>, work: impl Fn(&[Hit]) -> Vec<Hit> + Sync) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_CORES);
     if hits.len() < WORTH_SHARING || cores == 1 {
-        return hits.retain(judge());
+        *hits = work(hits);
+        return;
     }
-    let work = |part: &[Hit]| {
-        let mut fits = judge();
-        part.iter().copied().filter(|hit| fits(hit)).collect::<Vec<Hit>>()
-    };
     let kept: Vec<Vec<Hit>> = std::thread::scope(|scope| {
         let parts = hits.chunks(hits.len().div_ceil(cores));
         let workers: Vec<_> = parts.map(|part| scope.spawn(|| work(part))).collect();
@@ -415,6 +419,19 @@ fn keep<J: FnMut(&Hit) -> bool>(hits: &mut Vec<Hit>, judge: impl Fn() -> J + Syn
         joined.map(|kept| kept.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
     });
     *hits = kept.concat();
+}
+
+/// Which of some posts, given in their order, an expression matches. Where they lie close together, their texts are first
+/// looked at as one, since most often there is nothing in any of them: beginning a search a hundred thousand times
+/// takes longer than the searches.
+fn matching(index: &Index, expression: &Expression, group: &[Hit]) -> Vec<bool> {
+    let (Some(first), Some(last)) = (group.first(), group.last()) else { return Vec::new() };
+    let is_dense = ((last.post - first.post) as usize) < 2 * group.len();
+    let whole = &index.texts()[index.span(first.post).start..index.span(last.post).end];
+    if expression.sieve().is_some_and(|sieve| is_dense && !sieve.is_match(whole)) {
+        return vec![false; group.len()];
+    }
+    group.iter().map(|hit| expression.is_match(index.searchable(hit.post))).collect()
 }
 
 /// The words of a phrase with any space between them, whatever their case.

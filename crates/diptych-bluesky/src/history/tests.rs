@@ -522,6 +522,35 @@ fn pages_are_parts_of_the_whole() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
+    /// An expression finds the posts that it finds one by one, whatever it may match across two of them.
+    #[test]
+    fn expressions_find_what_they_find_one_by_one(
+        texts in proptest::collection::vec("[ab é]{0,5}", 1..40),
+        pieces in proptest::collection::vec(
+            proptest::sample::select(vec![
+                "a", "b", "é", r"\w", r"\s", r"\W", "[^a]", r"\b", ".", "(a|b )", "a+", "b*", "a?", "^", "$", r"\B",
+            ]),
+            1..5,
+        ),
+        skip in 1_u64..4,
+    ) {
+        let Ok(query) = Query::parse(&format!("/{}/", pieces.concat()), Timestamp::now()) else { return Ok(()) };
+        let Some(super::query::Clause::Expression(expression)) = query.terms.first().map(|term| &term.clause) else {
+            return Ok(());
+        };
+        let mut repository = Repository::new(alice());
+        for (number, text) in texts.iter().enumerate() {
+            repository.post(number as u64 * skip, text);
+        }
+        let index = take(&repository.export().bytes(), 1 << 16, &repository.author).unwrap();
+        let expected: Vec<u32> =
+            (0..index.len() as u32).filter(|post| expression.is_match(index.searchable(*post))).collect();
+        let mut found: Vec<u32> =
+            index.search(&query, &People::default(), 0, 100).hits.iter().map(|hit| hit.post).collect();
+        found.sort_unstable();
+        prop_assert_eq!(found, expected);
+    }
+
     /// A phrase is found where looking at every text finds it.
     #[test]
     fn phrases_are_found_as_if_all_was_read(seed in any::<u64>(), length in 1_usize..4) {
