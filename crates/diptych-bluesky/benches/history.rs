@@ -201,7 +201,7 @@ fn search(cache: &Path) {
     let (mut everything, mut expressions) = (Vec::new(), Vec::new());
     for (name, make) in kinds {
         let mut took: Vec<Duration> = Vec::new();
-        let mut total = 0;
+        let (mut total, before) = (0, cpu());
         for _ in 0..200 {
             let (time, found) = find(&history.index, &make(&mut chance));
             took.push(time);
@@ -209,7 +209,12 @@ fn search(cache: &Path) {
         }
         if name.starts_with("an expression") { &mut expressions } else { &mut everything }
             .extend_from_slice(&took);
-        println!("{name}: {}, {} found on average", quantiles(&mut took), total / 200);
+        let each = (cpu() - before) * 1e3 / 200.0;
+        println!(
+            "{name}: {}, {each:.2} ms of CPU and {} found on average",
+            quantiles(&mut took),
+            total / 200
+        );
     }
     println!("all but expressions: {}", quantiles(&mut everything));
     println!("all expressions: {}", quantiles(&mut expressions));
