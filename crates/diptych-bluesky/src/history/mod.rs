@@ -14,6 +14,7 @@ mod cbor;
 mod commit;
 mod content_id;
 mod error;
+mod expression;
 mod histories;
 mod index;
 mod intake;
@@ -31,12 +32,13 @@ mod tree;
 pub use commit::VerifiedCommit;
 pub use content_id::ContentId;
 pub use error::RepositoryError;
+pub use expression::Expression;
 pub use histories::{
     DEFAULT_LIMIT, Export, Histories, History, KnownAccount, Origin, PATIENCE, Progress, is_outage,
 };
 pub use index::Index;
 pub use key::SigningKey;
-pub use query::{Clause, Expression, Likes, Media, Moment, Problem, Query, Term};
+pub use query::{Clause, Likes, Media, Moment, Problem, Query, Term};
 pub use search::{Found, Hit, People, Quality};
 
 /// The collection of posts.

@@ -14,8 +14,9 @@ use diptych_search::{Kind, Term as Word, compounds, is_stop_word, terms};
 use foldhash::HashMap;
 use regex::Regex;
 
+use super::expression::Expression;
 use super::index::Index;
-use super::query::{Clause, Expression, Query};
+use super::query::{Clause, Query};
 
 /// How long expressions may take in all. They run in linear time, but a long way is still long.
 const PATIENCE: Duration = Duration::from_secs(4);
