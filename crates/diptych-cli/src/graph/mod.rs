@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use clap::{Arg, ArgMatches, Command, ValueHint};
 use diptych_graph::{Meaning, Project, Step, Store, StoreError};
-use diptych_search::Purpose;
+use diptych_search::{EmbedError, Purpose};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::embedder;
@@ -19,6 +19,11 @@ use crate::exit::{Exit, Failure, Outcome, plain};
 use crate::output;
 use crate::settings::{self, Scope, Settings};
 use crate::toolsets;
+
+/// Longer than the claim of another process lasts.
+const CLAIMS_LAST: Duration = Duration::from_secs(90);
+/// How long texts that were refused are waited for.
+const REFUSED_WAIT: Duration = Duration::from_secs(10);
 
 /// The commands.
 pub(crate) fn command() -> Command {
@@ -148,18 +153,26 @@ fn embed(settings: &Settings) -> Outcome {
         bar.set_style(style);
     }
     let progress = || store.embedding_progress().map_err(|error| failed(&error));
-    let mut made = 0;
+    let (mut made, mut patience) = (0, CLAIMS_LAST);
     let outcome = loop {
         match meaning.step(Purpose::Bulk).map_err(|error| failed(&error))? {
             Step::Made(count) => made += count,
-            // What others have claimed they make; should they have died, it becomes ours.
-            Step::Idle if progress()?.waiting > 0 => std::thread::sleep(Duration::from_millis(200)),
-            Step::Idle => break Ok(Exit::Done),
+            Step::Idle => match store.next_text_due().map_err(|error| failed(&error))? {
+                // What others have claimed they make; should they have died, it becomes ours.
+                Some(due) if due < patience => std::thread::sleep(due.min(Duration::from_millis(200))),
+                _ => break Ok(Exit::Done),
+            },
             Step::OtherModel => {
                 break Err(Failure::failed(
                     "Another process makes this store's embeddings with another model.",
                 )
                 .hint("Give both the same settings."));
+            }
+            // The texts of a batch that was refused come again one by one; those that are refused again wait longer
+            // each time, and are left to others at last.
+            Step::Failed(EmbedError::Refused(why)) => {
+                bar.suspend(|| output::note(&why));
+                patience = REFUSED_WAIT;
             }
             Step::Failed(error) => break Err(Failure::failed(error.to_string())),
         }
