@@ -33,7 +33,7 @@ const stop = async () => {
 // However it ends, a crash included.
 process.on('exit', () => {
   database.stop()
-  fs.rmSync(folder, { recursive: true, force: true })
+  fs.rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 })
 })
 process.on('SIGTERM', stop)
 process.on('SIGINT', stop)

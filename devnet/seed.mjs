@@ -95,6 +95,8 @@ export const seed = async (service) => {
     record: { $type: 'app.bsky.graph.list', purpose: 'app.bsky.graph.defs#curatelist', name: 'Friends', createdAt: at() },
   })
   await alice.agent.app.bsky.graph.listitem.create({ repo: alice.did }, { list: list.uri, subject: carol.did, createdAt: at() })
+  // For tests to quote: the posts above keep their counts.
+  posts.quotable = await write('frank', 'quotable', 'Quote me')
   return { people, posts, list: list.uri, at }
 }
 

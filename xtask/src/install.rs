@@ -89,14 +89,38 @@ impl Cache {
         self.npm(log, "typescript-sdk", &[("@modelcontextprotocol/sdk", versions::TYPESCRIPT_SDK)])
     }
 
-    /// The folder whose `node_modules` has the packages of the catalogue's type check.
-    pub(crate) fn typecheck_modules(&self, log: &mut Log, manifest: &Path) -> Result<PathBuf, String> {
+    /// The folder whose `node_modules` has the packages that a manifest of ours names.
+    pub(crate) fn npm_modules(&self, log: &mut Log, name: &str, manifest: &Path) -> Result<PathBuf, String> {
         let text = fs::read_to_string(manifest)
             .map_err(|error| format!("cannot read {}: {error}", manifest.display()))?;
-        self.make(log, "typecheck", &text, |folder, log| {
+        self.make(log, name, &text, |folder, log| {
             fs::write(folder.join("package.json"), &text)
                 .map_err(|error| format!("cannot write package.json: {error}"))?;
             npm_install(folder, &[], log)
+        })
+    }
+
+    /// The folder whose `node_modules` has the AT Protocol network of the tests.
+    pub(crate) fn devnet(&self, log: &mut Log, manifest: &Path) -> Result<PathBuf, String> {
+        let text = fs::read_to_string(manifest)
+            .map_err(|error| format!("cannot read {}: {error}", manifest.display()))?;
+        // What is compiled for one version of Node does not run with another.
+        let source = format!("node@{}\n{text}", versions::NODE);
+        let node = self.node(log)?;
+        let home = node.parent().and_then(Path::parent).ok_or("Node is not where it should be")?.to_owned();
+        self.make(log, "devnet", &source, |folder, log| {
+            fs::write(folder.join("package.json"), &text)
+                .map_err(|error| format!("cannot write package.json: {error}"))?;
+            let mut paths = vec![home.join("bin")];
+            paths.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+            let path = std::env::join_paths(paths).map_err(|error| format!("the path is odd: {error}"))?;
+            let mut command = npm_command(folder);
+            // Its database is compiled here, with the headers that came with Node: nothing else has to be fetched.
+            command
+                .env("PATH", path)
+                .env("npm_config_nodedir", &home)
+                .env("npm_config_build_from_source", "true");
+            log.run(command, LIMIT)?.expect("npm install").map(drop)
         })
     }
 
@@ -191,12 +215,22 @@ fn npm_install(folder: &Path, packages: &[String], log: &mut Log) -> Result<(), 
         fs::write(&manifest, "{\"private\": true}\n")
             .map_err(|error| format!("cannot write {}: {error}", manifest.display()))?;
     }
-    let mut command = Command::new("npm");
-    command
-        .current_dir(folder)
-        .args(["install", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error", "--save-exact"])
-        .args(packages);
+    let mut command = npm_command(folder);
+    command.args(packages);
     log.run(command, LIMIT)?.expect("npm install").map(drop)
+}
+
+fn npm_command(folder: &Path) -> Command {
+    let mut command = Command::new("npm");
+    command.current_dir(folder).args([
+        "install",
+        "--no-audit",
+        "--no-fund",
+        "--no-package-lock",
+        "--loglevel=error",
+        "--save-exact",
+    ]);
+    command
 }
 
 /// The package with the binary for this machine. The package `node` only fetches it with an install script, and scripts

@@ -24,6 +24,7 @@ cargo xtask <command>
   bench semantic   measure searches by meaning: embedding, scanning, whole calls, memory
   bench bluesky    measure how fast histories are read and searched
   bench graph      measure the knowledge graph beside server-memory, and alone with 100,000 entities
+  bench tokens     count the tokens of bluesky's answers beside what the network serves
   install          only install what the tests need, and say what and where
 
 Downloads are kept in $DIPTYCH_DEV_CACHE, else in the user's cache folder, under diptych-dev.

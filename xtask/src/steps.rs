@@ -90,6 +90,11 @@ const STEPS: &[Step] = &[
         run: external::memory::step,
     },
     Step {
+        name: "bluesky",
+        about: "the toolset bluesky on a real AT Protocol network on loopback",
+        run: external::bluesky::step,
+    },
+    Step {
         name: "catalogue",
         about: "the catalogue's examples, type-checked against the real packages",
         run: external::catalogue::step,
@@ -134,7 +139,8 @@ pub(crate) fn install_everything() -> Result<bool, String> {
         cache.inspector(&mut log)?;
         cache.server_memory(&mut log)?;
         cache.python(&mut log)?;
-        cache.typecheck_modules(&mut log, &external::catalogue::manifest(&root))?;
+        cache.npm_modules(&mut log, "typecheck", &external::catalogue::manifest(&root))?;
+        cache.devnet(&mut log, &external::devnet::manifest(&root))?;
         // The model is installed by the program itself.
         let mut command = cargo();
         command.current_dir(&root).args(["build", "--package", "diptych-cli"]);

@@ -1,6 +1,6 @@
 //! The toolset `bluesky`: read, search and write the AT Protocol from a conversation.
-#![allow(dead_code, unused_imports, reason = "the tools that use all of this follow")]
 
+mod accounts;
 pub mod history;
 mod identity;
 mod network;
@@ -10,5 +10,6 @@ mod reference;
 mod text;
 mod tools;
 
+pub use accounts::{LoginsProblem, logged_in};
 pub use options::BlueskyOptions;
 pub use tools::{Bluesky, toolset};

@@ -64,7 +64,7 @@ pub(crate) async fn doctor(settings: &Settings, flags: &ArgMatches) -> Outcome {
         ("embedder", vec![embeddings(settings, flags.get_flag("network")).await]),
         ("server", vec![served(settings)]),
         ("http", vec![http(settings)]),
-        ("credentials", vec![Finding::new(State::Idle, "No toolset here needs any.")]),
+        ("credentials", vec![credentials(settings)]),
         ("network", vec![network(settings, flags.get_flag("network")).await]),
         ("clients", CLIENTS.iter().filter_map(|client| entry(settings, client)).collect()),
     ];
@@ -284,10 +284,28 @@ fn http(settings: &Settings) -> Finding {
     }
 }
 
+/// Who is logged in to Bluesky. The service is not asked whether it still thinks so.
+fn credentials(settings: &Settings) -> Finding {
+    if !settings.list(&TOOLSETS).iter().any(|name| name == "bluesky") {
+        return Finding::new(State::Idle, "No toolset here needs any.");
+    }
+    match diptych_bluesky::logged_in(&toolsets::bluesky(settings)) {
+        Ok(handles) if handles.is_empty() => {
+            Finding::new(State::Idle, "Nobody is logged in to Bluesky; `diptych call login` does.")
+        }
+        Ok(handles) => Finding::new(State::Well, format!("Bluesky: {}", handles.join(", "))),
+        Err(problem) => Finding::new(State::Wrong, problem.to_string()).mend(problem.mend()),
+    }
+}
+
 async fn network(settings: &Settings, asked: bool) -> Finding {
     let Some(server) = settings.text(&SERVER).filter(|server| server.starts_with("http")) else {
         if embedder::way(settings) == embedder::Way::Http {
             return Finding::new(State::Idle, "Texts to embed go to the service that `embedder-url` names.");
+        }
+        if settings.list(&TOOLSETS).iter().any(|name| name == "bluesky") {
+            let what = "Nothing is called before a tool of bluesky is.";
+            return Finding::new(State::Idle, what);
         }
         return Finding::new(State::Idle, "Nothing that is served here leaves this machine.");
     };

@@ -18,10 +18,17 @@ use crate::toolsets;
 pub(crate) async fn serve(settings: &Settings) -> Outcome {
     let server = toolsets::server(settings)?;
     let drain = Duration::from_secs(settings.count(&DRAIN).unwrap_or(10));
-    tokio::spawn({
+    let mut stopping = Box::pin({
         let server = server.clone();
         async move { server.stop_when_terminated(drain).await }
     });
+    // Begun before anybody is told that Ctrl-C ends it: one that came earlier would end the process the hard way.
+    std::future::poll_fn(|context| {
+        let _ = stopping.as_mut().poll(context);
+        std::task::Poll::Ready(())
+    })
+    .await;
+    tokio::spawn(stopping);
     let at_terminal = std::io::stdin().is_terminal();
     let Some(address) = settings.address(&HTTP) else {
         if at_terminal {

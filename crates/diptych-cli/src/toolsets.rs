@@ -5,21 +5,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use diptych::{Server, Structured};
+use diptych_bluesky::BlueskyOptions;
 use diptych_graph::{GraphOptions, Memory};
 use diptych_patterns::{Library, Options, Source};
 
 use crate::embedder;
 use crate::exit::{Failure, Outcome};
 use crate::settings::{
-    BUDGET, GRAPH_ALL_PROJECTS, GRAPH_DB, GRAPH_ENTITY_TYPES, GRAPH_RELATION_TYPES, PATTERNS, PROJECT,
-    READ_ONLY, STRUCTURED, Settings, TIME_LIMIT, TOOLSETS,
+    BLUESKY_APPVIEW, BLUESKY_DNS, BLUESKY_PASSWORD_FORM, BLUESKY_PLC, BLUESKY_SERVICE, BUDGET,
+    GRAPH_ALL_PROJECTS, GRAPH_DB, GRAPH_ENTITY_TYPES, GRAPH_RELATION_TYPES, PATTERNS, PROJECT, READ_ONLY,
+    STRUCTURED, Settings, TIME_LIMIT, TOOLSETS,
 };
 
 /// The names of the toolsets.
-pub(crate) const NAMES: [&str; 2] = ["patterns", "graph"];
+pub(crate) const NAMES: [&str; 3] = ["patterns", "graph", "bluesky"];
 
 /// All of them, as the setting is written.
-pub(crate) const ALL: &str = "patterns,graph";
+pub(crate) const ALL: &str = "patterns,graph,bluesky";
 
 /// Makes the server that the settings describe. Nothing is opened yet: that happens when a tool first needs it.
 pub(crate) fn server(settings: &Settings) -> Outcome<Server> {
@@ -77,13 +79,14 @@ fn build(settings: &Settings, structured: Structured) -> Outcome<(Server, Source
                 sources.library = Some(library.clone());
                 builder.toolset(diptych_patterns::toolset(library))
             }
-            _ => {
+            "graph" => {
                 let mut options = graph(settings);
                 options.embedder.clone_from(&embedder);
                 let memory = Memory::from(options);
                 sources.memory = Some(memory.clone());
                 builder.toolset(diptych_graph::toolset(memory))
             }
+            _ => builder.toolset(diptych_bluesky::toolset(bluesky(settings))),
         };
     }
     let server =
@@ -95,8 +98,9 @@ fn build(settings: &Settings, structured: Structured) -> Outcome<(Server, Source
 pub(crate) fn everything() -> Outcome<Server> {
     let builder = Server::builder("diptych", env!("CARGO_PKG_VERSION"));
     let builder = builder.toolset(diptych_patterns::toolset(Library::embedded()));
-    // Nothing is called, so the file is never made.
+    // Nothing is called, so no file is ever made.
     let builder = builder.toolset(diptych_graph::toolset(GraphOptions::new("graph.db", "default")));
+    let builder = builder.toolset(diptych_bluesky::toolset(BlueskyOptions::new("bluesky", "bluesky")));
     builder.build().map_err(|error| Failure::failed(format!("The server cannot be made. {error}")))
 }
 
@@ -125,5 +129,27 @@ pub(crate) fn graph(settings: &Settings) -> GraphOptions {
     };
     options.store.rules.entity_types = types(&GRAPH_ENTITY_TYPES);
     options.store.rules.relation_types = types(&GRAPH_RELATION_TYPES);
+    options
+}
+
+/// The network that the settings name, with its logins in the data folder and its histories in the cache folder.
+pub(crate) fn bluesky(settings: &Settings) -> BlueskyOptions {
+    let folders = &settings.folders;
+    let mut options = BlueskyOptions::new(folders.data.join("bluesky"), folders.cache.join("bluesky"));
+    for (setting, address) in [
+        (&BLUESKY_APPVIEW, &mut options.appview),
+        (&BLUESKY_PLC, &mut options.plc),
+        (&BLUESKY_SERVICE, &mut options.service),
+        (&BLUESKY_DNS, &mut options.dns),
+    ] {
+        if let Some(text) = settings.text(setting) {
+            *address = text.trim_end_matches('/').to_owned();
+        }
+    }
+    // The one word that means no address.
+    if options.dns == "off" {
+        options.dns.clear();
+    }
+    options.password_form = settings.switch(&BLUESKY_PASSWORD_FORM);
     options
 }

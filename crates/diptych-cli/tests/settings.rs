@@ -102,7 +102,7 @@ fn what_cannot_be_used_says_where_it_comes_from() {
     hint: `diptych config` shows every setting and where it comes from.
     ");
     insta::assert_snapshot!(said(&["tools"], &[("DIPTYCH_TOOLSETS", "patterns,paterns")]), @r"
-    error: DIPTYCH_TOOLSETS cannot be used: it must be one of patterns, graph. Did you mean `patterns`?
+    error: DIPTYCH_TOOLSETS cannot be used: it must be one of patterns, graph, bluesky. Did you mean `patterns`?
     hint: `diptych config` shows every setting and where it comes from.
     ");
     insta::assert_snapshot!(said(&["tools"], &[("DIPTYCH_LOG", "=,=")]), @r"

@@ -84,6 +84,11 @@ impl Caller {
         self.forms
     }
 
+    /// Whether the client hides what its person types into a secret field, so that it can be asked for one.
+    pub fn hides_secrets(&self) -> bool {
+        self.forms && self.secrets && self.lifecycle == Lifecycle::Session
+    }
+
     /// Whether the client can send its person to a page.
     pub fn opens_pages(&self) -> bool {
         self.pages

@@ -4,6 +4,7 @@
 mod bluesky;
 mod graph;
 mod semantic;
+mod tokens;
 mod toolkit;
 
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ cargo xtask bench toolkit [--quick] [--rounds N] [--only GROUP]
 cargo xtask bench graph [--quick]
 cargo xtask bench semantic [ENTITIES…]
 cargo xtask bench bluesky [--quick]
+cargo xtask bench tokens
 
 Groups: stdio, http-2026-07-28, http-2025-11-25. The reports are printed and kept in the target folder.
 ";
@@ -23,6 +25,7 @@ pub(crate) fn command(arguments: &[String]) -> Result<bool, String> {
         Some((what, rest)) if what == "graph" => graph::command(rest),
         Some((what, rest)) if what == "semantic" => semantic::command(rest),
         Some((what, rest)) if what == "bluesky" => bluesky::command(rest),
+        Some((what, _)) if what == "tokens" => tokens::command(),
         _ => Err(format!("say what to measure\n\n{HELP}")),
     }
 }

@@ -14,7 +14,7 @@ pub(crate) fn manifest(root: &Path) -> PathBuf {
 
 pub(crate) fn step(context: &mut Context) -> Result<Tally, String> {
     let node = context.cache.node(&mut context.log)?;
-    let modules = context.cache.typecheck_modules(&mut context.log, &manifest(&context.root))?;
+    let modules = context.cache.npm_modules(&mut context.log, "typecheck", &manifest(&context.root))?;
     let mut tally = Tally::default();
 
     let mut command = Command::new(&node);

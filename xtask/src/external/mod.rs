@@ -1,8 +1,10 @@
 //! The suites that others wrote: each runs our servers from outside, as a client would.
 
 pub(crate) mod assert;
+pub(crate) mod bluesky;
 pub(crate) mod catalogue;
 pub(crate) mod conformance;
+pub(crate) mod devnet;
 mod examples;
 pub(crate) mod inspector;
 pub(crate) mod memory;

@@ -8,7 +8,7 @@ mod name;
 mod resolve;
 
 pub(crate) use name::{Did, Handle};
-pub(crate) use resolve::{Directory, IdentityError};
+pub(crate) use resolve::Directory;
 
 /// An identity: who it is, and where it lives.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,6 @@ pub(crate) struct Identity {
     /// The service (PDS) that keeps the account's repository.
     pub(crate) pds: Option<String>,
     /// The key that signs the repository, as the document has it (multibase).
-    #[allow(dead_code, reason = "for verifying repositories")]
     pub(crate) signing_key: Option<String>,
 }
 

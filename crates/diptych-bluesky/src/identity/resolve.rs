@@ -126,7 +126,6 @@ impl Directory {
     }
 
     /// Forgets an identity, so that it is looked up again: its key or its service may have changed.
-    #[allow(dead_code, reason = "for verifying repositories")]
     pub(crate) fn forget(&self, did: &Did) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(did);
     }

@@ -36,9 +36,17 @@ pub(crate) enum NetworkError {
     /// The address is one that must not be called.
     #[error("the address may not be called")]
     Forbidden,
+    /// The tokens of the login are no longer good.
+    #[error("the login has ended")]
+    LoginEnded,
 }
 
 impl NetworkError {
+    /// A refusal by its name.
+    pub(crate) fn refused(status: u16, name: &str) -> Self {
+        NetworkError::Refused { status, name: name.to_owned(), retry_after: None }
+    }
+
     /// The name of a refusal.
     pub(crate) fn refusal(&self) -> Option<&str> {
         match self {
@@ -65,7 +73,7 @@ impl NetworkError {
         match self {
             NetworkError::Unreachable | NetworkError::TimedOut | NetworkError::BadAnswer(_) => true,
             NetworkError::Refused { status, .. } => *status >= 500,
-            NetworkError::Open { .. } | NetworkError::Forbidden => false,
+            NetworkError::Open { .. } | NetworkError::Forbidden | NetworkError::LoginEnded => false,
         }
     }
 }
@@ -75,7 +83,10 @@ impl Classify for NetworkError {
         match self {
             NetworkError::Refused { status, retry_after, .. } => Class::of_status(*status, *retry_after),
             NetworkError::Unreachable | NetworkError::TimedOut => Class::BROKEN,
-            NetworkError::Open { .. } | NetworkError::BadAnswer(_) | NetworkError::Forbidden => Class::LOCAL,
+            NetworkError::Open { .. }
+            | NetworkError::BadAnswer(_)
+            | NetworkError::Forbidden
+            | NetworkError::LoginEnded => Class::LOCAL,
         }
     }
 }
@@ -124,6 +135,10 @@ impl From<NetworkError> for ToolError {
             }
             NetworkError::BadAnswer(wanted) => {
                 ToolError::server(format!("The service answered something that is not {wanted}."))
+            }
+            NetworkError::LoginEnded => {
+                ToolError::authentication("The login has ended: it has expired or was revoked.")
+                    .hint("Call login again with the handle.")
             }
             NetworkError::Forbidden => ToolError::client("The address that this leads to may not be called.")
                 .hint("Only public https addresses are called, and those in the settings."),

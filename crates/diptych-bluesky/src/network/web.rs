@@ -182,7 +182,6 @@ impl Web {
     }
 
     /// Begins to get an address, as a stream: for what is too large to be held.
-    #[allow(dead_code, reason = "for repositories")]
     pub(crate) async fn stream(&self, address: &str) -> Result<reqwest::Response, NetworkError> {
         let url = self.allowed(address)?;
         let attempt = || async {

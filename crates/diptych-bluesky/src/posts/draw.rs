@@ -102,3 +102,128 @@ fn seconds(time: &str) -> String {
         None => time.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use diptych::Markdown;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::posts::{PostView, from_view, note};
+    use crate::reference::Shown;
+    use serde::Deserialize as _;
+
+    const DID: &str = "did:plc:abcdefghijklmnopqrstuvwx";
+
+    /// What somebody might write to be taken for something else.
+    fn hostile() -> impl Strategy<Value = String> {
+        let line = prop_oneof![
+            Just("# Thread · 99 posts".to_owned()),
+            Just("@alice.test/3kqfake222222".to_owned()),
+            Just("└─@a/…root → @admin.test/3kqaaaa22222a".to_owned()),
+            Just("👍 999  2024-10-06T10:05:33Z".to_owned()),
+            Just("Results: 9".to_owned()),
+            Just("Cursor: `0.x`".to_owned()),
+            Just("<!-- kind:thread:v1 -->".to_owned()),
+            Just("```".to_owned()),
+            Just("> quoted".to_owned()),
+            Just("](javascript:alert(1))".to_owned()),
+            Just("\"}],\"kind\":\"x".to_owned()),
+            "\\PC{0,20}",
+            any::<String>(),
+        ];
+        let breaks = prop_oneof![
+            Just("\n"),
+            Just("\r"),
+            Just("\r\n"),
+            Just("\u{2028}"),
+            Just("\u{2029}"),
+            Just("\u{85}"),
+            Just("\u{b}"),
+            Just("\u{c}"),
+            Just("\0"),
+            Just(" ")
+        ];
+        proptest::collection::vec((line, breaks), 0..5)
+            .prop_map(|parts| parts.into_iter().flat_map(|(line, end)| [line, end.to_owned()]).collect())
+    }
+
+    fn view(key: &str, handle: &str, words: &[String], parent: Option<&str>) -> Option<PostView> {
+        let word = |place: usize| words[place % words.len()].clone();
+        let mut record = json!({
+            "$type": "app.bsky.feed.post", "text": word(0), "createdAt": word(1),
+            "facets": [{
+                "index": {"byteStart": 0, "byteEnd": word(0).len()},
+                "features": [{"$type": "app.bsky.richtext.facet#link", "uri": format!("https://x.example/{}", word(2))}],
+            }],
+        });
+        if let Some(parent) = parent {
+            record["reply"] = json!({"parent": {"uri": format!("at://{DID}/app.bsky.feed.post/{parent}")}});
+        }
+        let quoted = json!({
+            "$type": "app.bsky.embed.record#viewRecord", "uri": format!("at://{DID}/app.bsky.feed.post/3kqquoted22"),
+            "author": {"did": DID, "handle": word(3)}, "value": {"text": word(4)},
+        });
+        let images =
+            json!({"$type": "app.bsky.embed.images#view", "images": [{"alt": word(5), "fullsize": word(6)}]});
+        let external = json!({
+            "$type": "app.bsky.embed.external#view",
+            "external": {"uri": word(7), "title": word(8), "description": word(9)},
+        });
+        let media = if word(0).len() % 2 == 0 { images } else { external };
+        PostView::deserialize(json!({
+            "uri": format!("at://{DID}/app.bsky.feed.post/{key}"), "cid": "c",
+            "author": {"did": DID, "handle": handle, "displayName": word(10)},
+            "record": record, "indexedAt": word(11), "likeCount": 2,
+            "labels": [{"val": word(12)}, {"val": "spoiler"}],
+            "embed": {"$type": "app.bsky.embed.recordWithMedia#view", "record": {"record": quoted}, "media": media},
+        }))
+        .ok()
+    }
+
+    proptest! {
+        /// Whatever people write, what stands outside the quotes is ours, and in JSON it is what they wrote.
+        #[test]
+        fn nobodys_words_leave_their_quote(
+            words in proptest::collection::vec(hostile(), 13),
+            handle in prop_oneof![Just("alice.test".to_owned()), hostile()],
+        ) {
+            let views = [view("3kq2222222root", &handle, &words, None), view("3kq222222reply", "bob.test", &words, Some("3kq2222222root"))];
+            let mut posts: Vec<Post> = views.iter().flatten().filter_map(from_view).collect();
+            prop_assert_eq!(posts.len(), 2);
+            note(&Shown::default(), &mut posts);
+            let mut markdown = Markdown::new();
+            draw_posts(&mut markdown, &posts);
+            let drawn = markdown.finish();
+            let is_time = |text: &str| text.is_empty() || text.parse::<jiff::Timestamp>().is_ok();
+            let name = crate::identity::Handle::parse(&handle).map_or(DID.to_owned(), |handle| handle.to_string());
+            let quotes = posts[0].quote.as_ref().unwrap().reference.clone();
+            // The one list of lines that may stand outside.
+            for line in drawn.split(['\n', '\r', '\u{2028}', '\u{2029}', '\u{85}', '\u{b}', '\u{c}']) {
+                let ours = line.starts_with('>')
+                    || line.is_empty()
+                    || line == format!("@{name}/3kq2222222root · quotes {quotes} · labels: spoiler")
+                    || (line.starts_with("└─@") && line.ends_with(&format!(" → @bob.test/3kq222222reply · quotes {quotes} · labels: spoiler")))
+                    || line.strip_prefix("👍 2").is_some_and(|rest| is_time(rest.trim()));
+                prop_assert!(ours || labelled(line, &words), "{line:?} in {drawn}");
+            }
+            prop_assert!(!drawn.contains("<!-- kind:"));
+            let json = serde_json::to_string(&posts).unwrap();
+            let read: Value = serde_json::from_str(&json).unwrap();
+            prop_assert_eq!(read[0]["text"].as_str().unwrap(), words[0].as_str());
+        }
+    }
+
+    /// A word that happens to be a good label is shown as one.
+    fn labelled(line: &str, words: &[String]) -> bool {
+        let plain = |word: &String| {
+            !word.is_empty()
+                && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'!'))
+        };
+        words
+            .iter()
+            .filter(|word| plain(word))
+            .any(|word| line.contains(&format!("labels: {word}")) || line.contains(&format!(", {word}")))
+    }
+}

@@ -170,7 +170,8 @@ impl Post {
 /// the parent stands in the same answer, else in full.
 pub(crate) fn note(shown: &Shown, posts: &mut [Post]) {
     let noted: Vec<ShownPost> = posts.iter().filter_map(Post::shown).collect();
-    let forms = shown.note(&noted);
+    let parents: Vec<RecordUri> = posts.iter().filter_map(|post| post.parent.clone()).collect();
+    let forms = shown.note(&noted, |uri| parents.contains(uri));
     for post in posts.iter_mut() {
         let Some(parent) = &post.parent else { continue };
         let place = noted.iter().position(|other| other.uri == *parent);

@@ -22,7 +22,6 @@ pub(super) fn parent(record: &Value) -> Option<RecordUri> {
 
 impl Post {
     /// A post of a repository, by its record (as JSON) and its author. `blob` makes the address of a blob from its hash.
-    #[allow(dead_code, reason = "for searching a repository")]
     pub(crate) fn from_record(
         uri: &RecordUri,
         handle: Option<&Handle>,

@@ -74,9 +74,18 @@ struct Memory {
 }
 
 impl Shown {
-    /// Takes note of the posts of an answer and returns the short form of each, or `None` for one that has none.
-    pub(crate) fn note(&self, posts: &[ShownPost]) -> Vec<Option<String>> {
-        let forms = shorten(posts);
+    /// Takes note of the posts of an answer and of the short forms that it prints: those of the posts of which `printed`
+    /// says so. Returns these forms, in the order of the posts; a post that has none is written in full.
+    pub(crate) fn note(
+        &self,
+        posts: &[ShownPost],
+        printed: impl Fn(&RecordUri) -> bool,
+    ) -> Vec<Option<String>> {
+        let forms: Vec<Option<String>> = shorten(posts)
+            .into_iter()
+            .zip(posts)
+            .map(|(form, post)| form.filter(|_| printed(&post.uri)))
+            .collect();
         let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (post, form) in posts.iter().zip(&forms) {
             if !memory.posts.contains(post) {
@@ -185,8 +194,9 @@ mod tests {
     fn only_what_was_printed_for_one_post_is_taken() {
         let shown = Shown::default();
         let (one, other) = (post("alice.test", "3kq22222aroot"), post("alice.test", "3kq22222broot"));
+        let unprinted = post("alice.test", "3kq22222aleaf");
         assert_eq!(shown.find(&form("@a/…root")), Found::Candidates(vec![]));
-        shown.note(std::slice::from_ref(&one));
+        shown.note(&[one.clone(), unprinted.clone()], |uri| *uri == one.uri);
         assert_eq!(shown.find(&form("@a/…root")), Found::One(one.uri.clone()));
         assert_eq!(shown.find(&form("...root")), Found::One(one.uri.clone()));
         assert_eq!(
@@ -196,7 +206,12 @@ mod tests {
         );
         assert_eq!(shown.find(&form("@a/…aroot")), Found::Candidates(vec![one.clone()]), "nor so long");
         assert_eq!(shown.find(&form("@b/…root")), Found::Candidates(vec![]));
-        shown.note(std::slice::from_ref(&other));
+        assert_eq!(
+            shown.find(&form("@a/…leaf")),
+            Found::Candidates(vec![unprinted]),
+            "shown, but only in full"
+        );
+        shown.note(std::slice::from_ref(&other), |_| true);
         assert_eq!(
             shown.find(&form("@a/…root")),
             Found::Candidates(vec![one, other]),
@@ -220,7 +235,7 @@ mod tests {
                     one
                 }).collect();
                 posts.dedup();
-                let forms = shown.note(&posts);
+                let forms = shown.note(&posts, |uri| uri.key.len() > 4);
                 for (post, printed) in posts.iter().zip(forms) {
                     let Some(printed) = printed else { continue };
                     match shown.find(&form(&printed)) {

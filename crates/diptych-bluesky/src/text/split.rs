@@ -53,7 +53,7 @@ fn cut(window: &str) -> usize {
     let after = |mark: &str| window.rfind(mark).map(|at| at + mark.len()).filter(|at| *at > least);
     let sentence = || [". ", "! ", "? ", "… "].iter().filter_map(|mark| after(mark)).max();
     let word = || {
-        let last = window.char_indices().filter(|(_, c)| c.is_whitespace()).next_back();
+        let last = window.char_indices().rfind(|(_, c)| c.is_whitespace());
         last.map(|(at, c)| at + c.len_utf8()).filter(|at| !window[..*at].trim().is_empty())
     };
     after("\n\n").or_else(|| after("\n")).or_else(sentence).or_else(word).unwrap_or(window.len())

@@ -157,6 +157,41 @@ pub(crate) const EMBEDDER_KEY: Setting = Setting {
     scope: Scope::Server,
     help: "The service's key; other users of this machine can see flags, so prefer the variable",
 };
+pub(crate) const BLUESKY_APPVIEW: Setting = Setting {
+    name: "bluesky-appview",
+    kind: Kind::Text,
+    default: "https://public.api.bsky.app",
+    scope: Scope::Server,
+    help: "The AppView that is read without an account",
+};
+pub(crate) const BLUESKY_PLC: Setting = Setting {
+    name: "bluesky-plc",
+    kind: Kind::Text,
+    default: "https://plc.directory",
+    scope: Scope::Server,
+    help: "The directory of did:plc identities",
+};
+pub(crate) const BLUESKY_SERVICE: Setting = Setting {
+    name: "bluesky-service",
+    kind: Kind::Text,
+    default: "https://bsky.social",
+    scope: Scope::Server,
+    help: "The service to log in at where the handle does not lead to one",
+};
+pub(crate) const BLUESKY_DNS: Setting = Setting {
+    name: "bluesky-dns",
+    kind: Kind::Text,
+    default: "https://cloudflare-dns.com/dns-query",
+    scope: Scope::Server,
+    help: "The DNS-over-HTTPS resolver (JSON) for handles, or `off`",
+};
+pub(crate) const BLUESKY_PASSWORD_FORM: Setting = Setting {
+    name: "bluesky-password-form",
+    kind: Kind::Switch,
+    default: "false",
+    scope: Scope::Server,
+    help: "Let clients ask for an app password by form, which the MCP specification forbids",
+};
 pub(crate) const STRUCTURED: Setting = Setting {
     name: "structured",
     kind: Kind::Choice(&["auto", "always", "never"]),
@@ -271,7 +306,7 @@ pub(crate) const LOG: Setting = Setting {
 };
 
 /// Every setting, in the order in which people read of them.
-pub(crate) const TABLE: [&Setting; 29] = [
+pub(crate) const TABLE: [&Setting; 34] = [
     &TOOLSETS,
     &READ_ONLY,
     &PATTERNS,
@@ -285,6 +320,11 @@ pub(crate) const TABLE: [&Setting; 29] = [
     &EMBEDDER_URL,
     &EMBEDDER_MODEL,
     &EMBEDDER_KEY,
+    &BLUESKY_APPVIEW,
+    &BLUESKY_PLC,
+    &BLUESKY_SERVICE,
+    &BLUESKY_DNS,
+    &BLUESKY_PASSWORD_FORM,
     &STRUCTURED,
     &BUDGET,
     &TIME_LIMIT,

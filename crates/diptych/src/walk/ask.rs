@@ -264,8 +264,7 @@ impl Conversation<'_> {
                 caller.pages
             } else {
                 // Between stateless requests an answer travels where anyone can read it: not a secret.
-                let keeps_secrets = caller.secrets && caller.lifecycle == Lifecycle::Session;
-                caller.forms && (!ask.has_secret() || keeps_secrets)
+                caller.forms && (!ask.has_secret() || caller.hides_secrets())
             };
         let others = ask.also.iter().all(|(_, wanted)| match wanted {
             Wanted::Sample(_) => caller.sampling,

@@ -1,0 +1,80 @@
+//! Every tool held to the contract, and what of the tools does not need a network.
+
+use diptych::Server;
+use diptych::testing::{Contract, definitions};
+use diptych_bluesky::{BlueskyOptions, toolset};
+use serde_json::json;
+
+use super::network::{Sky, network};
+
+#[tokio::test]
+async fn the_definitions_of_the_tools() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = BlueskyOptions::new(folder.path().join("data"), folder.path().join("cache"));
+    let server = Server::builder("sky", "0.0.0").toolset(toolset(options.clone())).strict().build().unwrap();
+    let definitions = definitions(&server).await;
+    let text = serde_json::to_string(&definitions).unwrap();
+    let retired = ["prompt", "id"].join("_");
+    assert!(!text.contains(&retired));
+    insta::assert_json_snapshot!("definitions", definitions);
+    assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none(), "listing the tools opens nothing");
+    let read_only =
+        Server::builder("sky", "0.0.0").toolset(toolset(options)).read_only(true).build().unwrap();
+    let mut names: Vec<String> = read_only.tools().iter().map(|tool| tool.name().to_owned()).collect();
+    names.sort();
+    assert!(
+        names.iter().all(|name| ["feed", "profile", "search", "thread"].contains(&name.as_str())),
+        "{names:?}"
+    );
+}
+
+#[tokio::test]
+async fn every_tool_keeps_the_contract() {
+    let Some(network) = network() else { return };
+    let sky = Sky::of(&network, "erin").await;
+    sky.log_in("frank").await;
+    let own = sky.done("post", json!({"text": "Something to react to"})).await["posts"][0]["uri"].clone();
+    network.settle().await;
+    let problems = Contract::of(&sky.server)
+        .answers("login", json!({"command": "list"}))
+        .answers("login", json!({"command": "default", "handle": "erin.test"}))
+        .asks("login", json!({}))
+        .asks("login", json!({"handle": "erin.test"}))
+        .asks("login", json!({"handle": "erin.test", "password": ""}))
+        .asks("login", json!({"command": "default"}))
+        .fails("login", json!({"handle": "erin.test", "password": "wrong"}))
+        .fails("login", json!({"handle": "not a handle"}))
+        .fails("login", json!({"handle": "erin.test", "service": "http://10.0.0.1"}))
+        .answers("accounts", json!({"action": "list"}))
+        .fails("accounts", json!({"action": "sing"}))
+        .fails("logout", json!({"handle": "alice.test"}))
+        .answers("profile", json!({"account": "alice.test"}))
+        .asks("profile", json!({}))
+        .fails("profile", json!({"account": "nobody.test"}))
+        .answers("thread", json!({"post": network.post("nasty")}))
+        .answers("thread", json!({"post": network.post("orphan")}))
+        .asks("thread", json!({}))
+        .asks("thread", json!({"post": "@a/…zzzz"}))
+        .fails("thread", json!({"post": "https://example.com/x"}))
+        .answers("search", json!({"account": "alice.test", "query": "markdown"}))
+        .answers("search", json!({"account": "everyone", "query": "LLM"}))
+        .fails("search", json!({"account": "nobody.test", "query": "x"}))
+        .answers("feed", json!({}))
+        .answers("feed", json!({"feed": "bob.test"}))
+        .answers("feed", json!({"feed": network.at("/feed")}))
+        .fails("feed", json!({"limit": 0}))
+        .fails("feed", json!({"feed": "nothing goes by this name"}))
+        .answers("post", json!({"text": "The contract is kept"}))
+        .fails("post", json!({"text": ""}))
+        .fails("post", json!({}))
+        .answers("react", json!({"like": [own]}))
+        .asks("react", json!({"delete": [own]}))
+        .fails("react", json!({}))
+        .answers("logout", json!({"handle": "frank.test"}))
+        .problems()
+        .await;
+    // Logging out works once, and the check calls in three formats.
+    let repeated = "logout {\"handle\":\"frank.test\"";
+    let problems: Vec<&String> = problems.iter().filter(|problem| !problem.starts_with(repeated)).collect();
+    assert!(problems.is_empty(), "{problems:#?}");
+}

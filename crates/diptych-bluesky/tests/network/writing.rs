@@ -1,0 +1,253 @@
+//! Writing: what is posted is what is there, seen by a second client, and it is there once.
+
+use diptych::client::Client;
+use serde_json::{Value, json};
+
+use super::network::{Sky, network};
+
+const PIXEL: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+fn uri(posted: &Value) -> String {
+    posted["posts"][0]["uri"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_post_with_everything_in_it() {
+    let Some(network) = network() else { return };
+    let sky = Sky::of(&network, "erin").await;
+    let text = "Hey @alice.test, see [the book](https://example.com/book) and https://example.com/x. #rustlang @nobody.test";
+    let image = json!([{"source": PIXEL, "alt": "one [pixel]"}]);
+    let arguments = json!({"text": text, "images": image, "quote": network.post("quotable")});
+    let reply = sky.call("post", arguments).await;
+    assert!(!reply.is_error, "{}", reply.text());
+    let posted = reply.structured.clone().unwrap();
+    let key = uri(&posted).rsplit('/').next().unwrap().to_owned();
+    let time = posted["posts"][0]["createdAt"].as_str().unwrap()[..19].to_owned() + "Z";
+    let drawn = network.masked(&reply.text()).replace(&key, "KEY").replace(&time, "TIME");
+    insta::assert_snapshot!("posted", drawn);
+    let record = network.record(&uri(&posted)).await;
+    let value = &record["value"];
+    assert_eq!(
+        value["text"],
+        "Hey @alice.test, see the book and https://example.com/x. #rustlang @nobody.test"
+    );
+    let features: Vec<(&str, &Value)> = value["facets"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|facet| {
+            let start = usize::try_from(facet["index"]["byteStart"].as_u64().unwrap()).unwrap();
+            let end = usize::try_from(facet["index"]["byteEnd"].as_u64().unwrap()).unwrap();
+            (&value["text"].as_str().unwrap()[start..end], &facet["features"][0])
+        })
+        .collect();
+    let did = network.did("alice");
+    assert_eq!(
+        features,
+        [
+            ("@alice.test", &json!({"$type": "app.bsky.richtext.facet#mention", "did": did})),
+            (
+                "the book",
+                &json!({"$type": "app.bsky.richtext.facet#link", "uri": "https://example.com/book"})
+            ),
+            (
+                "https://example.com/x",
+                &json!({"$type": "app.bsky.richtext.facet#link", "uri": "https://example.com/x"})
+            ),
+            ("#rustlang", &json!({"$type": "app.bsky.richtext.facet#tag", "tag": "rustlang"})),
+        ]
+    );
+    let embed = &value["embed"];
+    assert_eq!(embed["$type"], "app.bsky.embed.recordWithMedia");
+    assert_eq!(embed["record"]["record"]["uri"], network.post("quotable"));
+    assert_eq!(embed["media"]["images"][0]["alt"], "one [pixel]");
+    assert_eq!(embed["media"]["images"][0]["aspectRatio"], json!({"width": 1, "height": 1}));
+    // And the AppView, which checks more than the PDS, shows it.
+    network.settle().await;
+    let seen = network.query("/appview", "app.bsky.feed.getPosts", &[("uris", &uri(&posted))]).await;
+    assert_eq!(seen["posts"][0]["author"]["handle"], "erin.test");
+}
+
+#[tokio::test]
+async fn replies_know_their_parent_and_their_root() {
+    let Some(network) = network() else { return };
+    let sky = Sky::of(&network, "erin").await;
+    let first = sky.done("post", json!({"text": "A thread of erin's own"})).await;
+    network.settle().await;
+    let second = sky.done("post", json!({"text": "The second", "replyTo": first["posts"][0]["ref"]})).await;
+    network.settle().await;
+    let third = sky.done("post", json!({"text": "The third", "replyTo": uri(&second)})).await;
+    let record = network.record(&uri(&third)).await;
+    assert_eq!(record["value"]["reply"]["parent"]["uri"], uri(&second));
+    assert_eq!(record["value"]["reply"]["root"]["uri"], uri(&first));
+    assert_eq!(third["posts"][0]["replyTo"], second["posts"][0]["ref"]);
+    network.settle().await;
+    let thread = sky.done("thread", json!({"post": uri(&first)})).await;
+    let levels: Vec<u64> =
+        thread["posts"].as_array().unwrap().iter().map(|post| post["level"].as_u64().unwrap_or(0)).collect();
+    assert_eq!(levels, [0, 1, 2]);
+    let missing = sky.fails("post", json!({"text": "x", "replyTo": network.post("deleted")})).await;
+    assert_eq!(missing["code"], "NOT_FOUND");
+}
+
+#[tokio::test]
+async fn a_long_text_becomes_a_thread_on_request() {
+    let Some(network) = network() else { return };
+    let sky = Sky::of(&network, "frank").await;
+    let text = "This sentence is one of many. ".repeat(25);
+    let refused = sky.fails("post", json!({"text": text})).await;
+    assert_eq!(refused["code"], "CLIENT_ERROR");
+    assert!(
+        refused["message"].as_str().unwrap().starts_with("Invalid input: text has 749 characters"),
+        "{refused}"
+    );
+    let posted = sky.done("post", json!({"text": text, "split": true})).await;
+    let posts = posted["posts"].as_array().unwrap();
+    assert_eq!(posts.len(), 3);
+    let mut parent = None;
+    for post in posts {
+        let record = network.record(post["uri"].as_str().unwrap()).await;
+        assert!(record["value"]["text"].as_str().unwrap().chars().count() <= 300);
+        match parent {
+            None => assert!(record["value"].get("reply").is_none()),
+            Some(parent) => {
+                assert_eq!(record["value"]["reply"]["parent"]["uri"], parent);
+                assert_eq!(record["value"]["reply"]["root"]["uri"], posts[0]["uri"]);
+            }
+        }
+        parent = Some(post["uri"].clone());
+    }
+}
+
+#[tokio::test]
+async fn the_same_call_again_posts_nothing() {
+    let Some(network) = network() else { return };
+    let sky = Sky::of(&network, "frank").await;
+    let text = format!("Said once {}", sky.mark());
+    let call = json!({"text": text});
+    let (one, other) = tokio::join!(sky.done("post", call.clone()), sky.done("post", call.clone()));
+    assert_eq!(uri(&one), uri(&other));
+    let again = sky.done("post", call).await;
+    assert_eq!((&again["repeated"], uri(&again)), (&json!(true), uri(&one)));
+    let records = network.records("frank", "app.bsky.feed.post").await;
+    assert_eq!(records.iter().filter(|record| record["value"]["text"] == text).count(), 1);
+}
+
+#[tokio::test]
+async fn only_images_are_posted() {
+    let Some(network) = network() else { return };
+    let sky = Sky::of(&network, "erin").await;
+    let file = sky.folder.path().join("notes.png");
+    std::fs::write(&file, "not an image").unwrap();
+    for (source, problem) in [
+        (file.to_str().unwrap(), "must be a PNG"),
+        ("/no/such/file.png", "is not a file that can be read"),
+        ("data:image/png;base64,!!!", "must be base64"),
+        ("data:text/plain;base64,aGVsbG8=", "must be a PNG"),
+    ] {
+        let error = sky.fails("post", json!({"text": "x", "images": [{"source": source, "alt": ""}]})).await;
+        assert!(error["message"].as_str().unwrap().contains(problem), "{error}");
+        assert!(
+            !error.to_string().contains("notes.png") && !error.to_string().contains("/no/such"),
+            "{error}"
+        );
+    }
+    let private = sky
+        .fails("post", json!({"text": "x", "images": [{"source": "http://10.0.0.1/x.png", "alt": ""}]}))
+        .await;
+    assert_eq!(private["code"], "CLIENT_ERROR");
+    let five = vec![json!({"source": PIXEL, "alt": ""}); 5];
+    assert_eq!(sky.fails("post", json!({"text": "x", "images": five})).await["code"], "CLIENT_ERROR");
+    assert_eq!(sky.fails("post", json!({"text": "  "})).await["code"], "CLIENT_ERROR");
+}
+
+#[tokio::test]
+async fn reactions_come_and_go() {
+    let Some(network) = network() else { return };
+    let frank = Sky::of(&network, "frank").await;
+    let post = uri(&frank.done("post", json!({"text": "To be liked"})).await);
+    network.settle().await;
+    let sky = Sky::of(&network, "erin").await;
+    let gone = network.post("deleted");
+    let reply = sky.call("react", json!({"like": [post, gone], "repost": [post]})).await;
+    let key = post.rsplit('/').next().unwrap();
+    insta::assert_snapshot!("reactions", network.masked(&reply.text()).replace(key, "KEY"));
+    let liked = |likes: &[Value]| likes.iter().filter(|like| like["value"]["subject"]["uri"] == post).count();
+    assert_eq!(liked(&network.records("erin", "app.bsky.feed.like").await), 1);
+    // Again before the view has heard of it, and again after.
+    sky.done("react", json!({"like": [post]})).await;
+    assert_eq!(liked(&network.records("erin", "app.bsky.feed.like").await), 1);
+    network.settle().await;
+    let again = sky.done("react", json!({"like": [post]})).await;
+    assert_eq!(again["results"][0]["status"], "already");
+    let view = network.query("/appview", "app.bsky.feed.getPosts", &[("uris", &post)]).await;
+    assert_eq!((&view["posts"][0]["likeCount"], &view["posts"][0]["repostCount"]), (&json!(1), &json!(1)));
+    let back = sky.done("react", json!({"unlike": [post], "unrepost": [post]})).await;
+    assert_eq!((&back["done"], &back["failed"]), (&json!(2), &json!(0)));
+    assert_eq!(liked(&network.records("erin", "app.bsky.feed.like").await), 0);
+    assert_eq!(liked(&network.records("erin", "app.bsky.feed.repost").await), 0);
+    assert_eq!(sky.fails("react", json!({})).await["code"], "CLIENT_ERROR");
+}
+
+#[tokio::test]
+async fn deleting_asks_first() {
+    let Some(network) = network() else { return };
+    let sky = Sky::of(&network, "erin").await;
+    let post = uri(&sky.done("post", json!({"text": "Not for long"})).await);
+    let there = |record: &Value| record.get("value").is_some();
+    let call = json!({"delete": [post]});
+    // Nobody to ask: nothing is deleted, whatever the arguments say.
+    for arguments in [
+        call.clone(),
+        json!({"delete": [post], "confirm": true}),
+        json!({"delete": [post], "format": "json"}),
+    ] {
+        let unasked = sky.call("react", arguments).await;
+        assert_eq!(unasked.kind().unwrap(), "needsInput:v1");
+    }
+    for dial in [
+        sky.dial().declines(),
+        sky.dial().cancels(),
+        sky.dial().accepts(json!({"confirm": false})).declines(),
+    ] {
+        let reply = dial.call("react", call.clone()).await.unwrap();
+        assert_eq!(reply.structured.unwrap()["results"][0]["status"], "kept");
+    }
+    assert!(there(&network.record(&post).await));
+    // Programs are asked natively too: only a person can agree.
+    let dial = sky.dial().accepts(json!({"confirm": true}));
+    let reply = dial.call("react", json!({"delete": [post], "format": "json"})).await.unwrap();
+    assert_eq!(reply.structured.unwrap()["results"][0]["status"], "done");
+    assert!(!there(&network.record(&post).await));
+    let others = sky.done("react", json!({"delete": [network.post("root")]})).await;
+    assert_eq!(
+        (&others["failed"], &others["results"][0]["problem"]),
+        (&json!(1), &json!("This is somebody else's post."))
+    );
+}
+
+#[tokio::test]
+async fn short_forms_are_not_guessed_before_a_write() {
+    let Some(network) = network() else { return };
+    let sky = Sky::of(&network, "erin").await;
+    let client = Client::in_process(&sky.server).connect().await.unwrap();
+    client.call("thread", json!({"post": network.post("deep")})).await.unwrap();
+    for arguments in [json!({"like": ["@c/…zzzz"]}), json!({"like": [network.post("deep"), "@c/…pac"]})] {
+        let reply = client.call("react", arguments.clone()).await.unwrap();
+        assert_eq!(reply.kind().unwrap(), "needsInput:v1", "{arguments}");
+    }
+    let reply = client.call("post", json!({"text": "x", "replyTo": "…pac"})).await.unwrap();
+    let structured = reply.structured.unwrap();
+    assert_eq!(
+        (&structured["kind"], &structured["needsInput"]["fields"]),
+        (&json!("needsInput:v1"), &json!(["replyTo"]))
+    );
+    client.close().await;
+    assert!(
+        network
+            .records("erin", "app.bsky.feed.like")
+            .await
+            .iter()
+            .all(|like| like["value"]["subject"]["uri"] != network.post("deep"))
+    );
+}
