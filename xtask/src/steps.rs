@@ -359,7 +359,8 @@ fn unit(context: &mut Context) -> Outcome {
 
 /// On its own, because the feature is off by default and brings crates that nothing else needs.
 fn telemetry(context: &mut Context) -> Outcome {
-    cargo_test(context, &["--package", "diptych", "--features", "telemetry", "--test", "telemetry"])
+    // The whole workspace is named so that its dependencies are built as they are for everything else.
+    cargo_test(context, &["--workspace", "--features", "diptych/telemetry", "--test", "telemetry"])
 }
 
 fn cargo_test(context: &mut Context, arguments: &[&str]) -> Outcome {
