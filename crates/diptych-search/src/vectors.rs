@@ -6,6 +6,10 @@
 //!
 //! Searching looks at all of them. At this size that takes a few milliseconds, and nothing is missed, as an
 //! approximate index would; there is also nothing to build, tune or repair.
+//!
+//! **Why there is `unsafe` in here.** A program for any x86-64 processor may use none of the instructions of the last
+//! fifteen years. The scan is compiled a second time for AVX2, which takes it from 13 ms to 7, and calling that is safe
+//! only where the processor has it: which is asked just before. There is no other unsafe code, and no pointer.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -194,11 +198,11 @@ impl Vectors {
         };
         let scan = |blocks: std::ops::Range<usize>| {
             let mut best = BinaryHeap::with_capacity(limit + 1);
+            let mut of_block = Vec::with_capacity(BLOCK);
             for block in blocks {
-                let first = block * BLOCK;
-                for (offset, row) in self.blocks[block].chunks_exact(self.dimensions).enumerate() {
-                    let place = first + offset;
-                    let cosine = product(row, &steps) as f32 * self.scales[place] * query.scale;
+                products(&self.blocks[block], &steps, &mut of_block);
+                for (place, product) in (block * BLOCK..).zip(&of_block) {
+                    let cosine = *product as f32 * self.scales[place] * query.scale;
                     if cosine < least || !wanted(self.keys[place], self.labels[place]) {
                         continue;
                     }
@@ -249,8 +253,55 @@ fn widened(query: &Quantised, dimensions: usize) -> Option<Vec<i16>> {
         .then(|| query.steps.iter().map(|step| i16::from(*step)).collect())
 }
 
+/// The products of a query with all rows of a block.
+fn products(rows: &[i8], query: &[i16], into: &mut Vec<i32>) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has AVX2, and the function asks for nothing else.
+        #[allow(unsafe_code, reason = "see the header")]
+        unsafe {
+            products_with_avx2(rows, query, into);
+        }
+        return;
+    }
+    products_anywhere(rows, query, into);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn products_with_avx2(rows: &[i8], query: &[i16], into: &mut Vec<i32>) {
+    products_anywhere(rows, query, into);
+}
+
+#[inline(always)]
+fn products_anywhere(rows: &[i8], query: &[i16], into: &mut Vec<i32>) {
+    into.clear();
+    for row in rows.chunks_exact(query.len()) {
+        into.push(product(row, query));
+    }
+}
+
 /// The product of two vectors. Written so that compilers make it multiply and add sixteen bits at a time, in
 /// whatever registers there are: pairs of products never leave thirty-two bits.
+#[inline(always)]
 fn product(row: &[i8], query: &[i16]) -> i32 {
     row.iter().zip(query).map(|(step, other)| i32::from(i16::from(*step)) * i32::from(*other)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_to_multiply_agree() {
+        let rows: Vec<i8> = (0..5 * 384).map(|number: i32| ((number * 37 + 11) % 255 - 127) as i8).collect();
+        let query: Vec<i16> = (0..384).map(|number: i32| ((number * 53 + 7) % 255 - 127) as i16).collect();
+        let (mut here, mut anywhere) = (Vec::new(), Vec::new());
+        products(&rows, &query, &mut here);
+        products_anywhere(&rows, &query, &mut anywhere);
+        assert_eq!((here.len(), &here), (5, &anywhere));
+        let extremes = [-127_i8; 384];
+        products(&extremes, &[-127; 384], &mut here);
+        assert_eq!(here, [384 * 127 * 127]);
+    }
 }
