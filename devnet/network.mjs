@@ -70,7 +70,7 @@ const expiredToken = (did) => {
 }
 
 // What tests ask of the network besides its own protocol.
-const helpers = {
+const services = {
   // Someone consents, or refuses, in a browser.
   consent,
   // The AppView has seen everything that was written so far.
@@ -83,9 +83,9 @@ const control = http.createServer((request, response) => {
   request.on('end', async () => {
     const answer = (status, body) => response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
     try {
-      const helper = helpers[request.url.slice(1)]
-      if (!helper) return answer(404, { problem: 'no such helper' })
-      answer(200, await helper(text ? JSON.parse(text) : {}))
+      const service = services[request.url.slice(1)]
+      if (!service) return answer(404, { problem: 'no such service' })
+      answer(200, await service(text ? JSON.parse(text) : {}))
     } catch (error) {
       answer(500, { problem: String(error?.message ?? error) })
     }

@@ -84,7 +84,7 @@ fn tight(panel: &Value) -> Value {
     for (name, value) in panel.as_object().unwrap() {
         match name.as_str() {
             "kind" | "quality" | "total" | "source" => {}
-            "posts" | "latest" => {
+            "posts" | "latest" if value.is_array() => {
                 out.insert(name.clone(), rows(value.as_array().unwrap()));
             }
             "pinned" => {
