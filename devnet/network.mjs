@@ -33,7 +33,14 @@ const stop = async () => {
 // However it ends, a crash included.
 process.on('exit', () => {
   database.stop()
-  fs.rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 })
+  // The database takes a moment to let go of its files, and here nothing can be waited for but time itself.
+  for (let attempt = 0; attempt < 60; attempt++) {
+    try {
+      return fs.rmSync(folder, { recursive: true, force: true })
+    } catch {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50)
+    }
+  }
 })
 process.on('SIGTERM', stop)
 process.on('SIGINT', stop)
