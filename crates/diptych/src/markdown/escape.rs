@@ -310,10 +310,17 @@ fn is_entity(after: &str) -> bool {
     name > 0 && after.as_bytes().get(name) == Some(&b';')
 }
 
-/// Whether a literal has a run of backticks without a partner in it.
-pub(super) fn leaves_code_open(literal: &str) -> bool {
+/// The run of backticks that opened the code span in which a literal ends, `open` being the one in which it
+/// begins; 0 is none. Only a run of the same length closes it.
+pub(super) fn open_code(literal: &str, open: usize) -> usize {
     let bytes = literal.as_bytes();
-    let mut at = 0;
+    let mut at = match open {
+        0 => 0,
+        run => match code_end(bytes, 0, run) {
+            Some(end) => end,
+            None => return open,
+        },
+    };
     while at < bytes.len() {
         match bytes[at] {
             b'\\' => at += 2,
@@ -321,13 +328,13 @@ pub(super) fn leaves_code_open(literal: &str) -> bool {
                 let run = run_length(&bytes[at..], b'`');
                 match code_end(bytes, at + run, run) {
                     Some(end) => at = end,
-                    None => return true,
+                    None => return run,
                 }
             }
             _ => at += 1,
         }
     }
-    false
+    0
 }
 
 /// The longest run of `byte` in the text.

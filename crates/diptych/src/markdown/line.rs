@@ -11,8 +11,8 @@ pub struct Line {
     pub(super) out: String,
     /// Where the content of this line begins.
     start: usize,
-    /// A literal has opened a code span and not closed it yet.
-    open: bool,
+    /// The backticks with which a literal has opened a code span that is not closed yet.
+    open: usize,
     /// The line is a cell of a table.
     pub(super) cell: bool,
     /// Room for the raw text of a piece that has to be escaped.
@@ -24,7 +24,7 @@ impl Line {
     pub fn literal(&mut self, markdown: &'static str) -> &mut Self {
         self.seam(markdown);
         let from = self.out.len();
-        let inline = Inline { cell: self.cell, open: self.open, ..Inline::default() };
+        let inline = Inline { cell: self.cell, open: self.open > 0, ..Inline::default() };
         escape::push_literal(&mut self.out, markdown, inline);
         // A literal must not lend half of a link or an escape to the dynamic text behind it.
         if markdown.ends_with("](") {
@@ -33,8 +33,8 @@ impl Line {
         } else if escape::has_open_escape(&self.out[from..]) {
             self.out.push('\\');
         }
-        if markdown.contains('`') && escape::leaves_code_open(markdown) {
-            self.open = !self.open;
+        if markdown.contains('`') {
+            self.open = escape::open_code(markdown, self.open);
         }
         self
     }
@@ -58,7 +58,7 @@ impl Line {
     /// Dynamic text as inline code, whatever backticks it contains.
     pub fn code(&mut self, text: impl AsRef<str>) -> &mut Self {
         let text = text.as_ref();
-        if self.open {
+        if self.open > 0 {
             return self.text(text);
         }
         if text.is_empty() {
@@ -103,7 +103,7 @@ impl Line {
 
     fn target(&mut self, image: bool, text: &str, url: &str) -> &mut Self {
         let url = url.trim();
-        if self.open || !escape::is_allowed_url(url) {
+        if self.open > 0 || !escape::is_allowed_url(url) {
             self.text(text);
             if !url.is_empty() && url != text {
                 self.text(format_args!("{}({url})", if text.is_empty() { "" } else { " " }));
@@ -161,7 +161,7 @@ impl Line {
         if raw.is_empty() {
             return;
         }
-        let inline = Inline { cell: self.cell, open: self.open, strong, label };
+        let inline = Inline { cell: self.cell, open: self.open > 0, strong, label };
         let seam = matches!(raw.as_bytes()[0], b'`' | b'(');
         if !seam && !escape::needs_escape(raw, inline) {
             return;
@@ -189,7 +189,7 @@ impl Line {
 
     pub(super) fn begin(&mut self) {
         self.start = self.out.len();
-        self.open = false;
+        self.open = 0;
     }
 
     pub(super) fn trim_start(&mut self) {

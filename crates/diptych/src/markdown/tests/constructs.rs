@@ -31,6 +31,15 @@ fn embed(markdown: &str) -> String {
 }
 
 #[test]
+fn an_author_who_leaves_code_open_lends_nothing_to_the_text_behind() {
+    let mut md = Markdown::new();
+    md.paragraph(|line| {
+        line.literal("``").literal("`").code("<b>").literal("``").code("<i>");
+    });
+    assert_eq!(md.finish(), "`` `&lt;b>`` `<i>`");
+}
+
+#[test]
 fn ordinary_text_stays_as_it_is() {
     for plain in [
         "snake_case, kebab-case, 2 * 3 * 4, v1.2.3, a < b && c > d, #hashtag, @alice.example, 50% (or so) [sic]",
