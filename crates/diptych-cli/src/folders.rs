@@ -35,6 +35,17 @@ impl Folders {
         })
     }
 
+    /// Folders that all are in this one.
+    pub(crate) fn within(folder: &Path) -> Self {
+        let inner = |name: &str| folder.join(name);
+        Folders {
+            home: folder.to_owned(),
+            configuration: inner("configuration"),
+            data: inner("data"),
+            cache: inner("cache"),
+        }
+    }
+
     /// The configuration file.
     pub(crate) fn settings_file(&self) -> PathBuf {
         self.configuration.join("diptych.toml")

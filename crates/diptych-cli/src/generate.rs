@@ -1,4 +1,6 @@
-//! What is generated from the definitions: completions, the manual page, and the reference documentation.
+//! What shells and `man` get from the definitions: completions and manual pages.
+
+use std::path::Path;
 
 use clap::{ArgMatches, Command};
 use clap_complete::Shell;
@@ -6,13 +8,11 @@ use serde_json::Value;
 
 use crate::call::fields::ToolCommand;
 use crate::command::tree;
-use crate::exit::{Exit, Failure, Outcome};
-use crate::output;
-use crate::settings::{Kind, Settings, TABLE};
-use crate::toolsets;
+use crate::exit::{Exit, Failure, Outcome, plain};
+use crate::{nearest, output, toolsets};
 
 /// Prints the completions of a shell.
-pub(crate) fn completions(_settings: &Settings, flags: &ArgMatches) -> Outcome {
+pub(crate) fn completions(flags: &ArgMatches) -> Outcome {
     let shell = flags.get_one::<Shell>("shell").copied();
     let shell = shell.ok_or_else(|| Failure::usage("A shell is missing."))?;
     let mut script = Vec::new();
@@ -21,27 +21,33 @@ pub(crate) fn completions(_settings: &Settings, flags: &ArgMatches) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Prints the manual page.
-pub(crate) fn manual(_settings: &Settings) -> Outcome {
-    let mut page = Vec::new();
-    let command = tree().after_help(exit_codes_text());
-    clap_mangen::Man::new(command)
-        .render(&mut page)
-        .map_err(|error| Failure::failed(format!("The manual page cannot be made: {error}.")))?;
-    output::bytes(&page)?;
-    Ok(Exit::Done)
-}
-
-/// Prints a part of the reference documentation, as Markdown.
-pub(crate) fn docs(_settings: &Settings, flags: &ArgMatches) -> Outcome {
-    let part = flags.get_one::<String>("part").map(String::as_str).unwrap_or_default();
-    let text = match part {
-        "settings" => settings_table(),
-        "exit-codes" => exit_codes_table(),
-        "commands" => commands_table(),
-        _ => tools_table()?,
+/// Prints the manual page of a command, or writes all of them into a folder.
+pub(crate) fn manual(flags: &ArgMatches) -> Outcome {
+    let broken = |error: &std::io::Error| {
+        Failure::failed(format!("The manual page cannot be made: {}.", plain(error)))
     };
-    output::line(&text)?;
+    let mut root = with_tools()?.disable_help_subcommand(true).after_help(exit_codes());
+    root.build();
+    if let Some(folder) = flags.get_one::<String>("into") {
+        let folder = Path::new(folder);
+        if !folder.is_dir() {
+            return Err(Failure::usage(format!("There is no folder {}.", folder.display())));
+        }
+        clap_mangen::generate_to(root, folder).map_err(|error| broken(&error))?;
+        return Ok(Exit::Done);
+    }
+    let mut command = &root;
+    for name in flags.get_many::<String>("command").into_iter().flatten() {
+        command = command.find_subcommand(name).ok_or_else(|| {
+            let names = command.get_subcommands().map(Command::get_name);
+            Failure::usage(format!("There is no command `{name}` here."))
+                .hint("`diptych --help` lists the commands.")
+                .maybe_hint(nearest::hint(name, names))
+        })?;
+    }
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command.clone()).render(&mut page).map_err(|error| broken(&error))?;
+    output::bytes(&page)?;
     Ok(Exit::Done)
 }
 
@@ -62,66 +68,7 @@ fn definitions() -> Outcome<Vec<Value>> {
     values.map_err(|error| Failure::failed(format!("The definitions cannot be read: {error}.")))
 }
 
-fn settings_table() -> String {
-    let mut text = String::from(
-        "| flag | environment | `diptych.toml` | default | what it does |\n|---|---|---|---|---|\n",
-    );
-    for setting in TABLE {
-        let value = match setting.kind {
-            Kind::Switch => String::new(),
-            _ => format!(" {}", setting.value_name()),
-        };
-        let default = match setting.default {
-            "" => String::new(),
-            default => format!("`{default}`"),
-        };
-        text.push_str(&format!(
-            "| `--{}{value}` | `{}` | `{}` | {default} | {} |\n",
-            setting.name,
-            setting.variable(),
-            setting.name,
-            cell(setting.help),
-        ));
-    }
-    text.push_str("| `--config FILE` | `DIPTYCH_CONFIG` |  | `diptych.toml` | The configuration file; by default it is in the configuration folder |\n");
-    text
-}
-
-fn exit_codes_table() -> String {
-    let mut text = String::from("| code | meaning |\n|---|---|\n");
-    for exit in Exit::ALL {
-        text.push_str(&format!("| {} | {} |\n", exit.code(), cell(exit.meaning())));
-    }
-    text
-}
-
-fn exit_codes_text() -> String {
+fn exit_codes() -> String {
     let codes = Exit::ALL.map(|exit| format!("{}: {}", exit.code(), exit.meaning()));
     format!("Exit codes:\n{}", codes.join("\n"))
-}
-
-fn commands_table() -> String {
-    let mut text = String::from("| command | what it does |\n|---|---|\n");
-    for command in tree().get_subcommands().filter(|command| !command.is_hide_set()) {
-        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-        text.push_str(&format!("| `diptych {}` | {} |\n", command.get_name(), cell(&about)));
-    }
-    text
-}
-
-fn tools_table() -> Outcome<String> {
-    let mut text = String::from("| tool | changes something | what it does |\n|---|---|---|\n");
-    for definition in definitions()? {
-        let writes = if definition["annotations"]["readOnlyHint"] == true { "no" } else { "yes" };
-        text.push_str(&format!(
-            "| `{}` | {writes} | {} |\n",
-            definition["name"].as_str().unwrap_or_default(),
-            cell(definition["description"].as_str().unwrap_or_default()),
-        ));
-    }
-    Ok(text)
-}
-
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace('\n', " ")
 }

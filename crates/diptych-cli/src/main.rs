@@ -7,6 +7,7 @@ mod call;
 mod command;
 mod config;
 mod connection;
+mod docs;
 mod doctor;
 mod embedder;
 mod exit;

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use diptych::{Server, Structured};
 use diptych_bluesky::BlueskyOptions;
-use diptych_graph::{GraphOptions, Memory};
+use diptych_graph::{GraphOptions, Memory, Timestamp};
 use diptych_patterns::{Library, Options, Source};
 
 use crate::embedder;
@@ -30,7 +31,7 @@ pub(crate) fn server(settings: &Settings) -> Outcome<Server> {
         Some("never") => Structured::Never,
         _ => Structured::Auto,
     };
-    let (server, sources) = build(settings, structured)?;
+    let (server, sources) = build(settings, structured, settings.list(&TOOLSETS))?;
     if tokio::runtime::Handle::try_current().is_ok() {
         if let Some(library) = &sources.library {
             diptych_patterns::announce(&server, library);
@@ -44,7 +45,7 @@ pub(crate) fn server(settings: &Settings) -> Outcome<Server> {
 
 /// The same server for ourselves: we always read the structured panel.
 pub(crate) fn own_server(settings: &Settings) -> Outcome<Server> {
-    build(settings, Structured::Always).map(|(server, _)| server)
+    build(settings, Structured::Always, settings.list(&TOOLSETS)).map(|(server, _)| server)
 }
 
 /// What others may change while a server runs.
@@ -54,7 +55,11 @@ struct Sources {
     memory: Option<Memory>,
 }
 
-fn build(settings: &Settings, structured: Structured) -> Outcome<(Server, Sources)> {
+fn build(
+    settings: &Settings,
+    structured: Structured,
+    served: &[impl AsRef<str>],
+) -> Outcome<(Server, Sources)> {
     let mut sources = Sources::default();
     let mut builder = Server::builder("diptych", env!("CARGO_PKG_VERSION"))
         .title("Diptych")
@@ -68,7 +73,7 @@ fn build(settings: &Settings, structured: Structured) -> Outcome<(Server, Source
     }
     // One for all toolsets: the model is loaded once.
     let embedder = embedder::embedder(settings)?;
-    for name in NAMES.into_iter().filter(|name| settings.list(&TOOLSETS).iter().any(|one| one == name)) {
+    for name in NAMES.into_iter().filter(|name| served.iter().any(|one| one.as_ref() == *name)) {
         builder = match name {
             "patterns" => {
                 let mut library = library(settings)?;
@@ -102,6 +107,21 @@ pub(crate) fn everything() -> Outcome<Server> {
     let builder = builder.toolset(diptych_graph::toolset(GraphOptions::new("graph.db", "default")));
     let builder = builder.toolset(diptych_bluesky::toolset(BlueskyOptions::new("bluesky", "bluesky")));
     builder.build().map_err(|error| Failure::failed(format!("The server cannot be made. {error}")))
+}
+
+/// One toolset on its default, with its files in a folder of its own, by a clock that shows milliseconds since 1970:
+/// what samples are made on.
+pub(crate) fn alone(name: &str, folder: &Path, clock: &Arc<AtomicI64>) -> Outcome<Server> {
+    let settings = Settings::defaults(folder);
+    if name != "graph" {
+        return build(&settings, Structured::Always, &[name]).map(|(server, _)| server);
+    }
+    let mut options = graph(&settings);
+    let clock = Arc::clone(clock);
+    options.store.clock = Arc::new(move || Timestamp::from_millis(clock.load(Ordering::Relaxed)));
+    let builder = Server::builder("diptych", env!("CARGO_PKG_VERSION")).structured(Structured::Always);
+    let built = builder.toolset(diptych_graph::toolset(options)).build();
+    built.map_err(|error| Failure::failed(format!("The server cannot be made. {error}")))
 }
 
 /// The toolset of a tool, whatever the settings are.

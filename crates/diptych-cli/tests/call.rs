@@ -119,6 +119,15 @@ fn what_is_wrong_is_said_in_a_sentence_with_a_hint() {
     error: `--server` is not a URL and not a command.
     hint: Write a URL such as http://127.0.0.1:8080/mcp, or a command in quotes.
     ");
+    insta::assert_snapshot!(said(&["serve", "--htp", "8080"], 2), @r"
+    error: unexpected argument '--htp' found
+
+      tip: a similar argument exists: '--http'
+
+    Usage: diptych serve --http <ADDRESS>
+
+    For more information, try '--help'.
+    ");
     insta::assert_snapshot!(said(&["frobnicate"], 2), @r"
     error: unrecognized subcommand 'frobnicate'
 
@@ -164,15 +173,25 @@ fn other_servers_are_called_the_same_way() {
 
 #[test]
 fn a_closed_pipe_is_nothing_to_talk_about() {
-    let mut child = Machine::new()
-        .command(&["call", "search_patterns", "--q", "retry"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(0));
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    for arguments in [
+        &["call", "search_patterns", "--q", "retry"][..],
+        &["tools", "--json"],
+        &["completions", "bash"],
+        &["man"],
+        &["config"],
+        &["doctor"],
+        &["--help"],
+    ] {
+        let mut child = Machine::new()
+            .command(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{arguments:?}");
+    }
 }

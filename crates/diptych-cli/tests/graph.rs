@@ -124,7 +124,10 @@ fn a_file_that_is_no_store_is_left_alone() {
     ");
     let ended = machine.run(&["graph", "import", "missing.jsonl"]);
     assert_eq!(ended.code, 2);
-    insta::assert_snapshot!(ended.err, @"error: missing.jsonl cannot be read: no such file or directory.");
+    insta::assert_snapshot!(ended.err, @r"
+    error: missing.jsonl cannot be read: no such file or directory.
+    hint: Name a file of JSON lines, as `diptych graph export` writes them.
+    ");
 }
 
 /// A graph in which two names may be one thing.

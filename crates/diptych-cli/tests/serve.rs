@@ -180,6 +180,20 @@ fn on_stdio_it_ends_when_it_is_told_to_although_its_client_is_still_there() {
     drop(stdin);
 }
 
+#[test]
+fn it_ends_when_nobody_reads_its_answers_any_more() {
+    let machine = Machine::new();
+    let mut command = machine.command(&["serve", "--log", "off"]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    writeln!(child.stdin.as_mut().unwrap(), "{HELLO}").unwrap();
+    drop(child.stdin.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
 #[tokio::test]
 async fn one_server_on_both_transports() {
     let machine = Machine::new();

@@ -114,7 +114,10 @@ fn what_cannot_be_used_says_where_it_comes_from() {
 
     For more information, try '--help'.
     ");
-    insta::assert_snapshot!(said(&["tools", "--config", "missing.toml"], &[]), @"error: The configuration file missing.toml cannot be read: no such file or directory.");
+    insta::assert_snapshot!(said(&["tools", "--config", "missing.toml"], &[]), @r"
+    error: The configuration file missing.toml cannot be read: no such file or directory.
+    hint: Name another with `--config` or DIPTYCH_CONFIG, or none: nothing needs one.
+    ");
     machine.write(FILE, "read-only = \"perhaps\"\n");
     insta::assert_snapshot!(said(&["tools"], &[]), @r"
     error: `read-only` in ~/.config/diptych/diptych.toml cannot be used: it must be true or false.
@@ -126,7 +129,36 @@ fn what_cannot_be_used_says_where_it_comes_from() {
     hint: Did you mean `read-only`?
     ");
     machine.write(FILE, "read-only = \n");
-    insta::assert_snapshot!(said(&["tools"], &[]), @"error: The configuration file ~/.config/diptych/diptych.toml is not valid TOML: error at line 1, column 13: string values must be quoted, expected literal string.");
+    insta::assert_snapshot!(said(&["tools"], &[]), @r"
+    error: The configuration file ~/.config/diptych/diptych.toml is not valid TOML: error at line 1, column 13: string values must be quoted, expected literal string.
+    hint: Mend that line, or move the file away: nothing needs it.
+    ");
+}
+
+#[test]
+fn the_doctor_goes_on_where_other_commands_stop() {
+    let machine = Machine::new();
+    let settings = |variables: &[(&str, &str)]| {
+        let ended = machine.run_with(&["doctor"], variables, "");
+        assert_eq!((ended.code, ended.err.as_str()), (1, ""), "{ended:?}");
+        assert!(ended.out.contains("\npatterns     ok "), "the other checks are made: {}", ended.out);
+        let lines = ended.out.lines().skip_while(|line| !line.starts_with("settings"));
+        lines.take_while(|line| !line.starts_with("folders")).collect::<Vec<_>>().join("\n")
+    };
+    machine.write(FILE, "read-only = \n");
+    insta::assert_snapshot!(settings(&[]), @r"
+    settings     WRONG  The configuration file ~/.config/diptych/diptych.toml is not valid TOML: error at line 1, column 13: string values must be quoted, expected literal string.
+                        Mend that line, or move the file away: nothing needs it.
+    ");
+    machine.write(FILE, "readonly = true\nbudget = 1\n");
+    insta::assert_snapshot!(settings(&[("DIPTYCH_LOG", "=,=")]), @r"
+    settings     WRONG  ~/.config/diptych/diptych.toml has `readonly`, which is not a setting.
+                        Did you mean `read-only`?
+                 WRONG  `budget` in ~/.config/diptych/diptych.toml cannot be used: it must be a whole number from 100.
+                        `diptych config` shows every setting and where it comes from.
+                 WRONG  DIPTYCH_LOG is not a log filter: invalid filter directive.
+                        Use a level such as `info`, or one for each module, such as `warn,diptych=debug`.
+    ");
 }
 
 #[test]

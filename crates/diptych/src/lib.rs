@@ -25,6 +25,11 @@
 //!
 //! The modules follow the walk of a call: route, admit, run, ask, render, check. See `ARCHITECTURE.md`.
 
+/// The guide, so that its code is compiled and run like any other example.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/toolkit.md")]
+struct Guide;
+
 mod answer;
 mod build;
 mod call;

@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: speed, measured beside others in one session. It reports and never judges: speed on a shared machine is
 //! no ground to fail a build.
 
+mod binary;
 mod bluesky;
 mod graph;
 mod semantic;
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 const HELP: &str = "\
 cargo xtask bench toolkit [--quick] [--rounds N] [--only GROUP]
+cargo xtask bench binary [--release | --dist]
 cargo xtask bench graph [--quick]
 cargo xtask bench semantic [ENTITIES…]
 cargo xtask bench bluesky [--quick]
@@ -22,6 +24,7 @@ Groups: stdio, http-2026-07-28, http-2025-11-25. The reports are printed and kep
 pub(crate) fn command(arguments: &[String]) -> Result<bool, String> {
     match arguments.split_first() {
         Some((what, rest)) if what == "toolkit" => toolkit::command(rest),
+        Some((what, rest)) if what == "binary" => binary::command(rest),
         Some((what, rest)) if what == "graph" => graph::command(rest),
         Some((what, rest)) if what == "semantic" => semantic::command(rest),
         Some((what, rest)) if what == "bluesky" => bluesky::command(rest),

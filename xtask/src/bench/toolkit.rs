@@ -357,7 +357,7 @@ fn table(tool: &str, rows: &[Measured<'_>]) -> String {
     text
 }
 
-fn median(mut values: Vec<f64>) -> Option<f64> {
+pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     match values.len() {
@@ -367,7 +367,7 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     }
 }
 
-fn number(value: Option<f64>, digits: usize) -> String {
+pub(super) fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "–".to_owned(), |value| grouped(&format!("{value:.digits$}")))
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::examples::for_each;
+use super::servers::for_each;
 use crate::steps::{Context, Tally};
 
 const LIMIT: Duration = Duration::from_secs(10 * 60);
@@ -17,9 +17,9 @@ const RUNS: &str = "60";
 
 pub(crate) fn step(context: &mut Context) -> Result<Tally, String> {
     let program = context.cache.python(&mut context.log)?.mcp_assert;
-    for_each(context, |context, example| {
-        let mut tally = lint(context, &program, &example.name, &example.program)?;
-        tally.add(&fuzz(context, &program, &example.name, &example.program)?);
+    for_each(context, |context, subject| {
+        let mut tally = lint(context, &program, &subject.name, &subject.program)?;
+        tally.add(&fuzz(context, &program, &subject.name, &subject.program)?);
         Ok(tally)
     })
 }

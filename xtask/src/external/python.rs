@@ -1,10 +1,10 @@
-//! The official Python client, independent of ours, against the examples: over stdio and HTTP, at three protocol
-//! versions. The scripts are in `xtask/python`.
+//! The official Python client, independent of ours, against the examples and the binary: over stdio and HTTP, at three
+//! protocol versions. The scripts are in `xtask/python`.
 
 use std::process::Command;
 use std::time::Duration;
 
-use super::examples::for_each;
+use super::servers::{BINARY, Subject, for_each};
 use crate::server::Server;
 use crate::steps::{Context, Tally};
 
@@ -15,12 +15,13 @@ const ASKING: &str = "asks";
 
 pub(crate) fn step(context: &mut Context) -> Result<Tally, String> {
     let python = context.cache.python(&mut context.log)?.python;
-    let mut over_http = false;
-    let mut tally = for_each(context, |context, example| {
-        over_http |= example.serves_http;
+    for_each(context, |context, subject| {
         let mut tally = Tally::default();
-        let scripts: &[&str] =
-            if example.name == ASKING { &["any_server.py", "asks.py"] } else { &["any_server.py"] };
+        let scripts: &[&str] = match subject.name.as_str() {
+            ASKING => &["any_server.py", "asks.py"],
+            BINARY => &["any_server.py", "binary.py"],
+            _ => &["any_server.py"],
+        };
         for script in scripts {
             let script = context.root.join("xtask/python").join(script);
             let client = || {
@@ -29,22 +30,17 @@ pub(crate) fn step(context: &mut Context) -> Result<Tally, String> {
                 command
             };
             let mut command = client();
-            command.arg("--stdio").arg(&example.program);
+            command.arg("--stdio").arg(&subject.program);
             tally.add(&checks(context, command)?);
-            if example.serves_http {
-                let arguments = |port: u16| vec!["--http".to_owned(), port.to_string()];
-                let server = Server::start(&example.program, arguments, &mut context.log)?;
+            if subject.serves_http {
+                let server = Server::start(&subject.program, Subject::http, &mut context.log)?;
                 let mut command = client();
                 command.args(["--url", &server.url]);
                 tally.add(&checks(context, command)?);
             }
         }
         Ok(tally)
-    })?;
-    if !over_http {
-        tally.add(&Tally::skipped("no example takes --http yet"));
-    }
-    Ok(tally)
+    })
 }
 
 /// Runs one script; each of its lines begins with `ok` or `not ok`.

@@ -116,7 +116,10 @@ fn export(settings: &Settings, file: Option<&Path>) -> Outcome {
 
 fn import(settings: &Settings, file: &Path) -> Outcome {
     let opened = File::open(file)
-        .map_err(|error| Failure::usage(format!("{} cannot be read: {}.", file.display(), plain(&error))))?;
+        .map_err(|error| Failure::usage(format!("{} cannot be read: {}.", file.display(), plain(&error))))
+        .map_err(|failure| {
+            failure.hint("Name a file of JSON lines, as `diptych graph export` writes them.")
+        })?;
     let (store, project) = open(settings, true)?;
     let report = store.import(&project, BufReader::new(opened)).map_err(|error| failed(&error))?;
     for problem in &report.problems {

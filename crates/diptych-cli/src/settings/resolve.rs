@@ -36,54 +36,47 @@ pub(crate) struct Settings {
 impl Settings {
     /// Finds every value, given the flags of a command.
     pub(crate) fn resolve(flags: &ArgMatches) -> Outcome<Self> {
-        Self::resolve_with(flags, |variable| std::env::var(variable).ok())
+        let (settings, problems) = Self::resolve_what_can_be(flags)?;
+        match problems.into_iter().next() {
+            Some(problem) => Err(problem),
+            None => Ok(settings),
+        }
     }
 
-    fn resolve_with(flags: &ArgMatches, variable: impl Fn(&str) -> Option<String>) -> Outcome<Self> {
+    /// Finds every value that can be found, and what is wrong with the others: those have their defaults.
+    pub(crate) fn resolve_what_can_be(flags: &ArgMatches) -> Outcome<(Self, Vec<Failure>)> {
+        let variable = |name: &str| std::env::var(name).ok();
+        Ok(Self::resolve_with(flags, Folders::find()?, variable, repository::name))
+    }
+
+    /// The defaults, with everything that is kept in this folder.
+    pub(crate) fn defaults(folder: &Path) -> Self {
+        Self::resolve_with(&ArgMatches::default(), Folders::within(folder), |_| None, || None).0
+    }
+
+    fn resolve_with(
+        flags: &ArgMatches,
+        folders: Folders,
+        variable: impl Fn(&str) -> Option<String>,
+        repository: impl Fn() -> Option<String>,
+    ) -> (Self, Vec<Failure>) {
         // A variable that is set to nothing is not set: how shells and containers clear them.
         let variable = |name: &str| variable(name).filter(|text| !text.is_empty());
-        let folders = Folders::find()?;
         let named = flags.try_get_one::<String>(FILE).ok().flatten().cloned();
         let named = named.or_else(|| variable("DIPTYCH_CONFIG"));
         let file = named.as_ref().map_or_else(|| folders.settings_file(), PathBuf::from);
-        let document = read(&folders, &file, named.is_some())?;
+        let (document, mut problems) = read(&folders, &file, named.is_some());
+        let file_exists = document.is_some();
         let mut values = Vec::with_capacity(TABLE.len());
         for setting in TABLE {
-            let from_flag = flags.try_get_many::<String>(setting.name).ok().flatten();
-            let value = if let Some(texts) = from_flag {
-                let texts: Vec<String> = texts.cloned().collect();
-                let value = Value::parse(setting.kind, &texts)
-                    .map_err(|problem| unusable(&format!("`--{}`", setting.name), &problem))?;
-                (Some(value), Origin::Flag)
-            } else if let Some(text) = variable(&setting.variable()) {
-                let value = Value::parse_text(setting.kind, &text)
-                    .map_err(|problem| unusable(&setting.variable(), &problem))?;
-                (Some(value), Origin::Environment)
-            } else if let Some(item) = document.as_ref().and_then(|document| document.get(setting.name)) {
-                let name = format!("`{}` in {}", setting.name, folders.show(&file));
-                let texts = texts(item, setting.kind).map_err(|problem| unusable(&name, problem))?;
-                let texts = match setting.kind {
-                    Kind::Folders | Kind::Folder | Kind::File => {
-                        texts.iter().map(|text| beside(&file, text)).collect()
-                    }
-                    _ => texts,
-                };
-                let value =
-                    Value::parse(setting.kind, &texts).map_err(|problem| unusable(&name, &problem))?;
-                (Some(value), Origin::File)
-            } else if setting.default.is_empty() {
-                (None, Origin::Default)
-            } else if matches!(setting.kind, Kind::File | Kind::Folder) {
-                let file = folders.data.join(setting.default);
-                (Some(Value::Text(file.to_string_lossy().into_owned())), Origin::Default)
-            } else if let (Kind::Project, Some(name)) = (setting.kind, repository::name()) {
-                (Some(Value::Text(name)), Origin::Default)
-            } else {
-                (Value::parse_text(setting.kind, setting.default).ok(), Origin::Default)
-            };
-            values.push(value);
+            let given = given(setting, flags, &variable, document.as_ref(), (&folders, &file));
+            let given = given.unwrap_or_else(|problem| {
+                problems.push(problem);
+                None
+            });
+            values.push(given.unwrap_or_else(|| (default(setting, &folders, &repository), Origin::Default)));
         }
-        Ok(Settings { values, file, file_exists: document.is_some(), folders })
+        (Settings { values, file, file_exists, folders }, problems)
     }
 
     /// Every setting with its value and who says so.
@@ -196,29 +189,82 @@ fn unusable(name: &str, problem: &str) -> Failure {
         .hint("`diptych config` shows every setting and where it comes from.")
 }
 
+/// What somebody says a setting's value is, and who.
+fn given(
+    setting: &'static Setting,
+    flags: &ArgMatches,
+    variable: &impl Fn(&str) -> Option<String>,
+    document: Option<&DocumentMut>,
+    (folders, file): (&Folders, &Path),
+) -> Outcome<Option<(Option<Value>, Origin)>> {
+    if let Some(texts) = flags.try_get_many::<String>(setting.name).ok().flatten() {
+        let texts: Vec<String> = texts.cloned().collect();
+        let value = Value::parse(setting.kind, &texts);
+        let value = value.map_err(|problem| unusable(&format!("`--{}`", setting.name), &problem))?;
+        return Ok(Some((Some(value), Origin::Flag)));
+    }
+    if let Some(text) = variable(&setting.variable()) {
+        let value = Value::parse_text(setting.kind, &text);
+        let value = value.map_err(|problem| unusable(&setting.variable(), &problem))?;
+        return Ok(Some((Some(value), Origin::Environment)));
+    }
+    let Some(item) = document.and_then(|document| document.get(setting.name)) else { return Ok(None) };
+    let name = format!("`{}` in {}", setting.name, folders.show(file));
+    let texts = texts(item, setting.kind).map_err(|problem| unusable(&name, problem))?;
+    let texts = match setting.kind {
+        Kind::Folders | Kind::Folder | Kind::File => texts.iter().map(|text| beside(file, text)).collect(),
+        _ => texts,
+    };
+    let value = Value::parse(setting.kind, &texts).map_err(|problem| unusable(&name, &problem))?;
+    Ok(Some((Some(value), Origin::File)))
+}
+
+/// What holds when nobody says anything.
+fn default(setting: &Setting, folders: &Folders, repository: &impl Fn() -> Option<String>) -> Option<Value> {
+    match setting.default {
+        "" => None,
+        file if matches!(setting.kind, Kind::File | Kind::Folder) => {
+            Some(Value::Text(folders.data.join(file).to_string_lossy().into_owned()))
+        }
+        text if setting.kind == Kind::Project => {
+            Some(Value::Text(repository().unwrap_or_else(|| text.to_owned())))
+        }
+        text => Value::parse_text(setting.kind, text).ok(),
+    }
+}
+
 /// Reads the configuration file, if there is one. One that was named must be there.
-fn read(folders: &Folders, file: &Path, named: bool) -> Outcome<Option<DocumentMut>> {
+fn read(folders: &Folders, file: &Path, named: bool) -> (Option<DocumentMut>, Vec<Failure>) {
     let shown = folders.show(file);
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !named => return Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !named => return (None, Vec::new()),
         Err(error) => {
             let error = plain(&error);
-            return Err(Failure::usage(format!("The configuration file {shown} cannot be read: {error}.")));
+            let problem = Failure::usage(format!("The configuration file {shown} cannot be read: {error}."))
+                .hint("Name another with `--config` or DIPTYCH_CONFIG, or none: nothing needs one.");
+            return (None, vec![problem]);
         }
     };
-    let document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
-        Failure::usage(format!("The configuration file {shown} is not valid TOML: {}.", first_line(&error)))
-    })?;
-    for (key, _) in document.iter() {
-        if !TABLE.iter().any(|setting| setting.name == key) {
-            let hint = nearest::hint(key, TABLE.iter().map(|setting| setting.name));
-            return Err(Failure::usage(format!("{shown} has `{key}`, which is not a setting."))
-                .hint("`diptych config` shows every setting.")
-                .maybe_hint(hint));
+    let document: DocumentMut = match text.parse() {
+        Ok(document) => document,
+        Err(error) => {
+            let problem =
+                format!("The configuration file {shown} is not valid TOML: {}.", first_line(&error));
+            let problem =
+                Failure::usage(problem).hint("Mend that line, or move the file away: nothing needs it.");
+            return (None, vec![problem]);
         }
-    }
-    Ok(Some(document))
+    };
+    let unknown = document.iter().filter(|(key, _)| !TABLE.iter().any(|setting| setting.name == *key));
+    let problems = unknown.map(|(key, _)| {
+        let hint = nearest::hint(key, TABLE.iter().map(|setting| setting.name));
+        Failure::usage(format!("{shown} has `{key}`, which is not a setting."))
+            .hint("`diptych config` shows every setting.")
+            .maybe_hint(hint)
+    });
+    let problems = problems.collect();
+    (Some(document), problems)
 }
 
 /// The place and the problem, without the excerpt that the parser draws.
