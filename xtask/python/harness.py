@@ -117,7 +117,7 @@ def main(script: Callable[[Target, Checks], Awaitable[None]]) -> None:
 
 def run(script: Callable[[Target, Checks], Awaitable[None]], target: Target, checks: Checks) -> None:
     async def within_limit() -> None:
-        with anyio.fail_after(120):
+        with anyio.fail_after(300):
             await script(target, checks)
 
     try:
