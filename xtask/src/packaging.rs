@@ -89,7 +89,7 @@ fn container_problems(text: &str, exists: impl Fn(&str) -> bool) -> Vec<String> 
                 let sources = &words[..words.len().saturating_sub(1)];
                 match stage {
                     // The stage that is being made is the last of them.
-                    Some(stage) if stages[..stages.len() - 1].iter().any(|known| known == stage) => {}
+                    Some(stage) if stages[..stages.len().saturating_sub(1)].iter().any(|known| known == stage) => {}
                     Some(stage) => problems.push(format!("there is no stage {stage} before: {instruction}")),
                     None => problems.extend(
                         sources
@@ -194,7 +194,7 @@ pub(crate) fn command() -> Result<bool, String> {
     let packages = server["packages"].as_array_mut().into_iter().flatten();
     let mut ours: Vec<Value> = packages
         .filter(|package| package["identifier"].as_str().is_some_and(|file| file.ends_with(&name)))
-        .map(|package| package.take())
+        .map(Value::take)
         .collect();
     for package in &mut ours {
         package["fileSha256"] = json!(hash.trim());
