@@ -89,7 +89,8 @@ fn container_problems(text: &str, exists: impl Fn(&str) -> bool) -> Vec<String> 
                 let sources = &words[..words.len().saturating_sub(1)];
                 match stage {
                     // The stage that is being made is the last of them.
-                    Some(stage) if stages[..stages.len().saturating_sub(1)].iter().any(|known| known == stage) => {}
+                    Some(stage)
+                        if stages[..stages.len().saturating_sub(1)].iter().any(|known| known == stage) => {}
                     Some(stage) => problems.push(format!("there is no stage {stage} before: {instruction}")),
                     None => problems.extend(
                         sources
