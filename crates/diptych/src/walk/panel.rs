@@ -1,7 +1,7 @@
 //! The JSON panel: serialised once, with a table of what stands where in the text.
 //!
-//! Every answer is checked against its schema. Building a `serde_json::Value` for that would cost more than the
-//! rest of the walk: a map and a copy of every name and string. So the table is made while the text is
+//! Every answer is checked against its schema. Building a `serde_json::Value` for that would mean
+//! a map for every object, and a copy of every name and string. So the table is made while the text is
 //! written, by the formatter, and the validator reads the panel where it stands.
 
 use std::borrow::Cow;
