@@ -33,6 +33,6 @@ pub(crate) fn server() -> Result<Server, BuildError> {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(tracing::Level::WARN).init();
     let address = std::env::args().nth(1).ok_or("say where to listen, such as 127.0.0.1:8931")?;
-    server()?.serve_http(address.parse()?, Http::new()).await?;
+    server()?.serve_http(address.parse()?, Http::new().stream_limit(tools::CONNECTION)).await?;
     Ok(())
 }

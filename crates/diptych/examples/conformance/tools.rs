@@ -58,10 +58,15 @@ async fn logging_tool(cx: Cx, _: NoArguments) -> Result<Text, Stop> {
     Ok(Text::new("One message was logged."))
 }
 
-/// The suite calls it to see a stream that ends before the answer. This server answers in one piece, which
-/// the protocol allows.
-async fn reconnection(_cx: Cx, _: NoArguments) -> Result<Text, Stop> {
-    Ok(Text::new("The answer came in one piece."))
+/// How long the server lets a connection last.
+pub(crate) const CONNECTION: Duration = Duration::from_secs(1);
+
+/// The suite calls it to see a stream that ends before its answer, and comes back for the rest. It outlasts
+/// the connection.
+async fn reconnection(cx: Cx, _: NoArguments) -> Result<Text, Stop> {
+    cx.log(Level::Info, "Come back for the answer").await;
+    tokio::time::sleep(CONNECTION + Duration::from_millis(200)).await;
+    Ok(Text::new("The answer came on a second connection."))
 }
 
 async fn missing_capability(cx: Cx, _: NoArguments) -> Result<Text, Stop> {
@@ -210,7 +215,7 @@ pub(crate) fn toolset() -> Toolset {
         )
         .with(
             tool("test_reconnection", reconnection)
-                .description("Answers in one piece.")
+                .description("Answers on a second connection.")
                 .read_only()
                 .closed_world(),
         )

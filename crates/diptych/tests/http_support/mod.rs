@@ -79,22 +79,30 @@ impl Probe {
 
     /// Opens a session, and gives its id.
     pub(crate) async fn session(&self, token: Option<&str>) -> String {
+        self.session_of("2025-11-25", json!({}), token).await
+    }
+
+    /// Opens a session of a client that has a version and capabilities, and gives its id.
+    pub(crate) async fn session_of(&self, version: &str, capabilities: Value, token: Option<&str>) -> String {
         let authorized = |request: RequestBuilder| match token {
             Some(token) => request.bearer_auth(token),
             None => request,
         };
         let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-            "protocolVersion": "2025-11-25", "capabilities": {},
+            "protocolVersion": version, "capabilities": capabilities,
             "clientInfo": {"name": "probe", "version": "1"}}});
         let response = authorized(body(self.post(), &hello)).send().await.unwrap();
         let session = response.headers()["mcp-session-id"].to_str().unwrap().to_owned();
         assert_eq!(json(response).await["result"]["serverInfo"]["name"], "test");
         let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-        let ready = body(self.post(), &ready)
-            .header("mcp-session-id", &session)
-            .header("mcp-protocol-version", "2025-11-25");
+        let ready = self.in_session(&session, &ready).header("mcp-protocol-version", version);
         assert_eq!(authorized(ready).send().await.unwrap().status().as_u16(), 202);
         session
+    }
+
+    /// A message in a session, without its version.
+    pub(crate) fn in_session(&self, session: &str, message: &Value) -> RequestBuilder {
+        body(self.post(), message).header("mcp-session-id", session)
     }
 
     pub(crate) fn shut_down(&mut self) {
@@ -144,9 +152,7 @@ pub(crate) fn stateless_call(probe: &Probe, tool: &str, arguments: Value) -> Req
 pub(crate) fn legacy_call(probe: &Probe, session: &str, tool: &str, arguments: Value) -> RequestBuilder {
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": tool, "arguments": arguments}});
-    body(probe.post(), &message)
-        .header("mcp-session-id", session)
-        .header("mcp-protocol-version", "2025-11-25")
+    probe.in_session(session, &message).header("mcp-protocol-version", "2025-11-25")
 }
 
 /// The message of an answer: its body, or the last event of its stream.

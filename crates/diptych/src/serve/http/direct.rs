@@ -1,31 +1,29 @@
 //! The straight way of a `tools/call` over HTTP: see [`crate::protocol::direct`].
 //!
 //! The answer is JSON, unless the call has something to say before: then it is a stream of events that ends
-//! with the answer.
+//! with the answer. In a session a client that loses the stream can come back to it.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::response::IntoResponse as _;
-use axum::response::sse::{Event, KeepAlive, Sse};
-use futures_util::stream;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use rmcp::model::{ErrorCode, ServerJsonRpcMessage};
-use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 
 use super::endpoint::{Endpoint, session};
+use super::events::{Events, last_heard};
+use super::replay::{Answer, Heard, Speaker};
+use super::reply::{INTERNAL, Refusal};
 use crate::protocol::connection::Connection;
-use crate::protocol::direct::{self, Answered, Outlet};
+use crate::protocol::direct::{self, Outlet};
 use crate::protocol::envelope::{Called, Kind};
 use crate::wire::{Caller, Fault, Lifecycle};
 
 const STATELESS: &str = "2026-07-28";
 
-/// Messages that may wait for a client that is slow to read.
-const BACKLOG: usize = 16;
+const JSON: &str = "application/json";
+const EVENT_STREAM: &str = "text/event-stream";
 
 impl Endpoint {
     /// Sees to a message that needs nothing of rmcp.
@@ -42,7 +40,7 @@ impl Endpoint {
                     Some(session) => self.in_session(headers, session, &called).await?,
                     None => self.alone(headers, subject, &called)?,
                 };
-                Some(self.call(&connection, caller, *called).await)
+                Some(self.call(&connection, caller, *called, session(headers)).await)
             }
             Kind::Withdrawn(id) => {
                 let connection = self.directory.find(session(headers)?)?;
@@ -99,8 +97,9 @@ impl Endpoint {
         connection: &Arc<Connection>,
         caller: Arc<Caller>,
         called: Called,
+        session: Option<&str>,
     ) -> Response<Body> {
-        let (sender, notes) = mpsc::channel(BACKLOG);
+        let (speaker, mut listener) = Speaker::new();
         let lifecycle = caller.lifecycle;
         // In a session a client that goes away has not withdrawn its call; a call that stands alone ends with
         // its connection.
@@ -112,88 +111,71 @@ impl Endpoint {
             }
         };
         let (server, connection) = (self.server.clone(), Arc::clone(connection));
-        let call = tokio::spawn(async move {
+        let (outlet, asker) = (EventOutlet(speaker.clone()), Arc::clone(&caller));
+        tokio::spawn(async move {
             let id = called.id.clone();
-            let outlet = EventOutlet(sender);
-            let answered = direct::answer(&server, &connection, caller, called, outlet, token).await;
+            let answered = direct::answer(&server, &connection, asker, called, outlet.clone(), token).await;
             if lifecycle == Lifecycle::Session {
                 connection.calls.leave(&id);
             }
-            answered
+            outlet.0.end(Answer { message: answered.message.into(), fault: answered.fault });
         });
-        let mut running = Running { call, notes, _guard: guard };
-        match running.next().await {
-            Next::Note(first) => running.stream(first),
-            Next::Answer(answered) => {
-                let status = match (lifecycle, answered.fault.map(ErrorCode)) {
-                    (
-                        Lifecycle::Stateless,
-                        Some(
-                            ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
-                            | ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY
-                            | ErrorCode::HEADER_MISMATCH,
-                        ),
-                    ) => StatusCode::BAD_REQUEST,
-                    _ => StatusCode::OK,
-                };
-                let json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
-                (status, json, answered.message).into_response()
+        match listener.next().await {
+            Some(Heard::Answer { answer, .. }) => whole(lifecycle, answer),
+            Some(note) => {
+                let events = Events::new(listener, Some(note), guard);
+                match session.and_then(|session| self.sessions.streams(session)) {
+                    Some(streams) => {
+                        events.named(streams.keep(&speaker), &caller.protocol, self.stream_limit)
+                    }
+                    None => events,
+                }
+                .into_response()
+            }
+            // The walk catches panics, so this is the runtime going down under it.
+            None => {
+                let problem = "The server could not handle the request.";
+                Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, INTERNAL, problem).into_response()
             }
         }
     }
-}
 
-/// A call on its way.
-struct Running {
-    call: JoinHandle<Answered>,
-    notes: mpsc::Receiver<ServerJsonRpcMessage>,
-    _guard: Option<DropGuard>,
-}
-
-enum Next {
-    Note(Box<ServerJsonRpcMessage>),
-    Answer(Answered),
-}
-
-impl Running {
-    /// What there is to say next: everything else before the answer.
-    async fn next(&mut self) -> Next {
-        tokio::select! {
-            biased;
-            Some(note) = self.notes.recv() => Next::Note(Box::new(note)),
-            answered = &mut self.call => Next::Answer(answered.unwrap_or_else(|_| {
-                // The walk catches panics, so this is the runtime going down under it.
-                Answered { message: Vec::new(), fault: Some(ErrorCode::INTERNAL_ERROR.0) }
-            })),
-        }
+    /// Goes on with a stream of ours whose connection ended before its answer.
+    pub(super) async fn resumed(&self, headers: &HeaderMap) -> Option<Response<Body>> {
+        let (name, place) = last_heard(headers)?;
+        let session = session(headers).filter(|_| takes(headers, EVENT_STREAM))?;
+        let caller = self.directory.find(session)?.known_caller()?;
+        let is_open = self.sessions.is_open(session).await;
+        let listener = self.sessions.streams(session).filter(|_| is_open)?.listen(name, place)?;
+        let events = Events::new(listener, None, None);
+        Some(events.named(name, &caller.protocol, self.stream_limit).into_response())
     }
+}
 
-    fn stream(self, first: Box<ServerJsonRpcMessage>) -> Response<Body> {
-        let events = stream::unfold((Some(self), Some(first)), |(running, first)| async move {
-            let mut running = running?;
-            let next = match first {
-                Some(first) => Next::Note(first),
-                None => running.next().await,
-            };
-            let (message, rest) = match next {
-                Next::Note(note) => (serde_json::to_vec(&note).unwrap_or_default(), Some(running)),
-                Next::Answer(answered) => (answered.message, None),
-            };
-            // JSON without line ends: what an event can carry.
-            let event = Event::default().event("message").data(String::from_utf8_lossy(&message));
-            Some((Ok::<_, Infallible>(event), (rest, None)))
-        });
-        Sse::new(events).keep_alive(KeepAlive::default()).into_response()
-    }
+/// An answer that nothing was said before.
+fn whole(lifecycle: Lifecycle, answer: Answer) -> Response<Body> {
+    let status = match (lifecycle, answer.fault.map(ErrorCode)) {
+        (
+            Lifecycle::Stateless,
+            Some(
+                ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
+                | ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY
+                | ErrorCode::HEADER_MISMATCH,
+            ),
+        ) => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    };
+    (status, [(header::CONTENT_TYPE, HeaderValue::from_static(JSON))], answer.message).into_response()
 }
 
 /// Where the messages of a call leave: on the stream that answers it.
 #[derive(Clone)]
-struct EventOutlet(mpsc::Sender<ServerJsonRpcMessage>);
+struct EventOutlet(Speaker);
 
 impl Outlet for EventOutlet {
     async fn send(&self, message: ServerJsonRpcMessage) -> Result<(), Fault> {
-        self.0.send(message).await.map_err(|_| Fault)
+        self.0.say(serde_json::to_vec(&message).map_err(|_| Fault)?.into());
+        Ok(())
     }
 }
 
@@ -203,8 +185,12 @@ fn accepted() -> Response<Body> {
 
 /// Whether the client takes both kinds of answer, as it must.
 fn takes_both(headers: &HeaderMap) -> bool {
-    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
-    accept.contains("application/json") && accept.contains("text/event-stream")
+    takes(headers, JSON) && takes(headers, EVENT_STREAM)
+}
+
+fn takes(headers: &HeaderMap, kind: &str) -> bool {
+    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    accept.is_some_and(|accept| accept.contains(kind))
 }
 
 /// Whether a header is there once, with this value.

@@ -48,6 +48,8 @@ pub(super) struct Endpoint {
     pub(super) buckets: Option<Buckets>,
     pub(super) body_limit: usize,
     pub(super) path: String,
+    /// How long one connection may carry the stream of a call.
+    pub(super) stream_limit: Option<Duration>,
     /// Holds a token for every answer that is still being written.
     pub(super) answering: TaskTracker,
 }
@@ -122,7 +124,7 @@ async fn answer(
 }
 
 impl Endpoint {
-    async fn answer(&self, peer: SocketAddr, request: Request) -> Result<Response<Body>, Refusal> {
+    pub(super) async fn answer(&self, peer: SocketAddr, request: Request) -> Result<Response<Body>, Refusal> {
         let (mut parts, body) = request.into_parts();
         let subject = self.admit(peer, &parts.headers).await?;
         // Nobody further in has any use for it.
@@ -141,14 +143,25 @@ impl Endpoint {
         if is_call && self.server.draining().is_cancelled() {
             return Err(leaving(id));
         }
-        let writing = is_call.then(|| self.answering.token());
-        let response = match self.direct(&parts.headers, subject.as_deref(), kind).await {
+        let mut writing = is_call.then(|| self.answering.token());
+        let straight = if parts.method == Method::GET {
+            let resumed = self.resumed(&parts.headers).await;
+            writing = resumed.is_some().then(|| self.answering.token());
+            resumed
+        } else {
+            self.direct(&parts.headers, subject.as_deref(), kind).await
+        };
+        let response = match straight {
             Some(response) => response,
             None => {
                 if let Some(subject) = &subject {
                     parts.extensions.insert(Subject(subject.clone()));
                 }
+                let ended = session.filter(|_| parts.method == Method::DELETE).map(str::to_owned);
                 let response = self.service.handle(Request::from_parts(parts, Full::new(bytes))).await;
+                if let Some(ended) = ended.filter(|_| response.status().is_success()) {
+                    self.sessions.ended(&ended);
+                }
                 if let (true, Some(session)) = (opens, self::session(response.headers()).map(str::to_owned)) {
                     self.sessions.opened(&session, subject.as_deref()).await;
                 }

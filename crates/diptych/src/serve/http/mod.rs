@@ -5,13 +5,16 @@
 //! bearer    who it is: by a token we know, or one that an issuer signed (issuer, keys)
 //! rate      how often
 //! message   is it a message at all
-//! endpoint  all of these in order, then rmcp
+//! endpoint  all of these in order, then
+//! direct    a call goes the straight way (events, replay: as a stream that can be resumed)
+//! rmcp      and all else goes to rmcp
 //! ```
 
 mod bearer;
 mod cors;
 mod direct;
 mod endpoint;
+mod events;
 mod gate;
 #[cfg(feature = "oauth")]
 mod issuer;
@@ -19,6 +22,7 @@ mod issuer;
 mod keys;
 mod message;
 mod rate;
+mod replay;
 mod reply;
 mod sessions;
 
@@ -71,6 +75,7 @@ pub struct Http {
     rate: Option<Rate>,
     body_limit: usize,
     drain: Duration,
+    stream_limit: Option<Duration>,
     path: String,
 }
 
@@ -92,6 +97,7 @@ impl Http {
             rate: None,
             body_limit: 4 << 20,
             drain: Duration::from_secs(10),
+            stream_limit: None,
             path: "/mcp".to_owned(),
         }
     }
@@ -143,6 +149,14 @@ impl Http {
     /// Sets how long calls in flight may go on when the server stops.
     pub fn drain(mut self, limit: Duration) -> Self {
         self.drain = limit;
+        self
+    }
+
+    /// Sets how long one connection may carry the stream of a call in a session. Then it is closed, the call
+    /// goes on, and the client comes back for the rest: for proxies that cut long connections off. Only clients
+    /// of 2025-11-25 know how; others keep their connection.
+    pub fn stream_limit(mut self, longest: Duration) -> Self {
+        self.stream_limit = Some(longest);
         self
     }
 
@@ -271,6 +285,7 @@ impl Server {
             buckets: http.rate.map(Buckets::new),
             body_limit: http.body_limit,
             path: http.path,
+            stream_limit: http.stream_limit,
             answering: TaskTracker::new(),
         });
         Ok(BoundHttp { endpoint, listener, address, closing, drain: http.drain })
