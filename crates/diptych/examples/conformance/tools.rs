@@ -59,13 +59,13 @@ async fn logging_tool(cx: Cx, _: NoArguments) -> Result<Text, Stop> {
 }
 
 /// How long the server lets a connection last.
-pub(crate) const CONNECTION: Duration = Duration::from_secs(1);
+pub(crate) const CONNECTION: Duration = Duration::from_millis(300);
 
 /// The suite calls it to see a stream that ends before its answer, and comes back for the rest. It outlasts
 /// the connection.
 async fn reconnection(cx: Cx, _: NoArguments) -> Result<Text, Stop> {
     cx.log(Level::Info, "Come back for the answer").await;
-    tokio::time::sleep(CONNECTION + Duration::from_millis(200)).await;
+    tokio::time::sleep(CONNECTION + Duration::from_millis(100)).await;
     Ok(Text::new("The answer came on a second connection."))
 }
 
