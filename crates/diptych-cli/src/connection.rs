@@ -104,6 +104,8 @@ fn unreachable(server: &str, error: &ClientError) -> Failure {
     };
     let hint = if matches!(error, ClientError::Unauthorized) {
         "Give it with `--server-token`, or better in DIPTYCH_SERVER_TOKEN."
+    } else if why.contains("certificate") {
+        "On Linux, SSL_CERT_FILE names the file of the authorities to trust; elsewhere the system keeps them."
     } else if server.starts_with("http") {
         "Check the address; it ends with the path of the endpoint, often /mcp."
     } else {

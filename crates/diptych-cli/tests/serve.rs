@@ -9,7 +9,7 @@ use std::process::{Child, Stdio};
 
 use diptych::client::{Client, ClientError, Protocol};
 use serde_json::json;
-use support::Machine;
+use support::{Listening, Machine};
 
 #[tokio::test]
 async fn it_serves_over_stdio_at_every_protocol() {
@@ -40,38 +40,6 @@ async fn settings_shape_the_server() {
 fn it_ends_when_its_client_goes_away() {
     let ended = Machine::new().run(&["serve"]);
     assert_eq!((ended.code, ended.out.as_str(), ended.err.as_str()), (0, "", ""));
-}
-
-/// A server over HTTP, and its URL.
-struct Listening {
-    child: Child,
-    url: String,
-    _machine: Machine,
-}
-
-impl Listening {
-    fn start(arguments: &[&str], variables: &[(&str, &str)]) -> Self {
-        let machine = Machine::new();
-        let mut child = machine
-            .command(&[&["serve", "--http", "127.0.0.1:0"], arguments].concat())
-            .envs(variables.iter().copied())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let url = line.trim().strip_prefix("Serving at ").expect(&line).to_owned();
-        Listening { child, url, _machine: machine }
-    }
-}
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 #[tokio::test]

@@ -24,6 +24,25 @@
 //! ```
 //!
 //! The modules follow the walk of a call: route, admit, run, ask, render, check. See `ARCHITECTURE.md`.
+//!
+//! # Features
+//!
+//! All but the last are on by default.
+//!
+//! | feature | what it brings |
+//! |---|---|
+//! | `http` | serving over Streamable HTTP; TLS is the business of a proxy in front |
+//! | `oauth` | access tokens of an OAuth issuer, whose keys are fetched over https |
+//! | `client` | the client, for commands and for URLs over http and https, and the contract check |
+//! | `telemetry` | spans for an OpenTelemetry collector |
+//!
+//! Whoever is called over https must have a certificate of an authority that the system trusts. On Linux,
+//! `SSL_CERT_FILE` names a file of the authorities to trust instead.
+
+#![cfg_attr(
+    not(feature = "http"),
+    allow(dead_code, reason = "some of what the transports share is of use to HTTP alone")
+)]
 
 /// The guide, so that its code is compiled and run like any other example.
 #[cfg(doctest)]
@@ -39,6 +58,8 @@ mod complete;
 mod content;
 mod field;
 mod format;
+#[cfg(any(feature = "client", feature = "oauth"))]
+mod loopback;
 mod markdown;
 mod metrics;
 mod needs;

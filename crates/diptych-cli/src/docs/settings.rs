@@ -52,6 +52,8 @@ pub(super) fn page() -> String {
          {}\n\
          In the environment a list is separated by commas and folders as in `PATH`; a variable that is set to nothing \
          is not set. Paths in the file are relative to the file.\n\n\
+         Servers that are called over https must have a certificate of an authority that the system trusts. On Linux, \
+         `SSL_CERT_FILE` names a file of the authorities to trust instead, such as that of a company of its own.\n\n\
          ## The file\n\n\
          This is a `diptych.toml` with every setting. All of them are optional.\n\n\
          ```toml\n{}```\n",

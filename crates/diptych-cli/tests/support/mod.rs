@@ -2,9 +2,9 @@
 
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test file uses a part of it")]
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
@@ -97,5 +97,37 @@ impl Machine {
     fn redact(&self, bytes: &[u8]) -> String {
         let text = String::from_utf8_lossy(bytes).into_owned();
         text.replace(&self.home.path().display().to_string(), "[home]").replace(DIPTYCH, "[diptych]")
+    }
+}
+
+/// A server over HTTP, and its URL.
+pub struct Listening {
+    pub child: Child,
+    pub url: String,
+    _machine: Machine,
+}
+
+impl Listening {
+    pub fn start(arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+        let machine = Machine::new();
+        let mut child = machine
+            .command(&[&["serve", "--http", "127.0.0.1:0"], arguments].concat())
+            .envs(variables.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let url = line.trim().strip_prefix("Serving at ").expect(&line).to_owned();
+        Listening { child, url, _machine: machine }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }

@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use super::answers::{Answers, Response, Script};
 use super::side::ClientSide;
-use super::{Client, ClientError, Reply, object};
+use super::{Client, ClientError, Reply, object, web};
 use crate::protocol::connection::SECRETS;
 use crate::server::Server;
 
@@ -278,9 +278,10 @@ impl Dial {
                 (serve_client_with_lifecycle(side, process, lifecycle).await, None)
             }
             Target::Url(url) => {
+                let client = web::client(&url)?;
                 let mut config = StreamableHttpClientTransportConfig::with_uri(url);
                 config.auth_header = self.token;
-                let transport = StreamableHttpClientTransport::from_config(config);
+                let transport = StreamableHttpClientTransport::with_client(client, config);
                 (serve_client_with_lifecycle(side, transport, lifecycle).await, None)
             }
         };
@@ -324,6 +325,11 @@ fn refused(error: ClientInitializeError) -> ClientError {
             let said = error.to_string();
             if said.contains("Auth required") || said.contains("HTTP 401") {
                 return ClientError::Unauthorized;
+            }
+            // rmcp does not hand on what lies deeper, but shows it.
+            if format!("{:?}", error.error).contains("InvalidCertificate") {
+                let problem = "its certificate is not one that this machine trusts";
+                return ClientError::Connection(problem.to_owned());
             }
             if said.contains("error sending request") {
                 return ClientError::Connection("nothing can be reached at that address".to_owned());

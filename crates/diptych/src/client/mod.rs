@@ -6,6 +6,7 @@
 mod answers;
 mod dial;
 mod side;
+mod web;
 
 use rmcp::RoleClient;
 use rmcp::model::{

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::bearer::Denied;
 use super::issuer::Issuer;
+use crate::loopback::is_here;
 use crate::resilience::{Class, Classify, Outside};
 
 /// Past this age keys are fetched again, so that one that was withdrawn does not stay good.
@@ -230,13 +231,6 @@ fn usable(jwk: Jwk) -> Option<Key> {
 
 fn parse(url: &str) -> Option<Url> {
     Url::parse(url).ok()
-}
-
-fn is_here(url: &Url) -> bool {
-    url.host_str().is_some_and(|host| {
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-    })
 }
 
 /// Whether keys from there can be believed: over TLS, or without leaving the machine.
