@@ -6,6 +6,7 @@ mod identity;
 mod network;
 mod options;
 mod posts;
+mod private;
 mod reference;
 mod text;
 mod tools;

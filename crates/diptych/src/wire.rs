@@ -41,6 +41,7 @@ pub struct Caller {
     pub(crate) secrets: bool,
     pub(crate) sampling: bool,
     pub(crate) roots: bool,
+    pub(crate) remote: bool,
     pub(crate) subject: Option<String>,
 }
 
@@ -68,6 +69,12 @@ impl Caller {
     /// Who is calling, where the transport authenticates.
     pub fn subject(&self) -> Option<&str> {
         self.subject.as_deref()
+    }
+
+    /// Whether the call came over HTTP, where the client may be on another machine. Over a pair of streams (stdio, or
+    /// in this process) it is whoever started the server, and may name what is on this machine.
+    pub fn is_remote(&self) -> bool {
+        self.remote
     }
 
     /// Whether the client declared the capability.

@@ -8,6 +8,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use diptych::client::{Client, Protocol};
 use diptych::{Cx, Http, NoArguments, ServeError, Server, Stop, Text, Toolset, tool};
 use http_support::{Probe, legacy_call, stateless_call};
 use reqwest::StatusCode;
@@ -34,6 +35,10 @@ async fn whoami(cx: Cx<Arc<Latch>>, _: NoArguments) -> Result<Text, Stop> {
     Ok(Text::new(cx.caller().subject().unwrap_or("nobody").to_owned()))
 }
 
+async fn reach(cx: Cx<Arc<Latch>>, _: NoArguments) -> Result<Text, Stop> {
+    Ok(Text::new(if cx.caller().is_remote() { "remote" } else { "here" }))
+}
+
 async fn wait(cx: Cx<Arc<Latch>>, _: NoArguments) -> Result<Text, Stop> {
     cx.state().entered.add_permits(1);
     cx.state().release.acquire().await.expect("open").forget();
@@ -44,6 +49,7 @@ fn server() -> (Server, Arc<Latch>) {
     let latch = Arc::new(Latch { entered: Semaphore::new(0), release: Semaphore::new(0) });
     let toolset = Toolset::new("test", Arc::clone(&latch))
         .with(tool("whoami", whoami).description("Says who calls.").read_only())
+        .with(tool("reach", reach).description("Says where the call comes from.").read_only())
         .with(tool("echo", echo).description("Says it back.").read_only())
         .with(tool("wait", wait).description("Waits until it is released.").read_only());
     (Server::builder("test", "0.0.0").toolset(toolset).strict().build().expect("a server"), latch)
@@ -107,6 +113,27 @@ async fn a_token_names_the_subject_and_without_one_nobody_gets_in() {
     let nobody = Probe::start(&server().0, Http::new()).await;
     let call = stateless_call(&nobody, "whoami", json!({})).bearer_auth("ada-token");
     assert_eq!(nobody.answer(call).await.1["result"]["content"][0]["text"], "nobody");
+}
+
+#[tokio::test]
+async fn a_tool_knows_whether_its_caller_may_be_on_another_machine() {
+    let (server, _) = server();
+    let probe = Probe::start(&server, Http::new()).await;
+    let session = probe.session(None).await;
+    for call in [
+        stateless_call(&probe, "reach", json!({})),
+        legacy_call(&probe, &session, "reach", json!({})),
+        legacy_call(&probe, &session, "reach", json!({})),
+        // With a header that only rmcp looks at, which is the other way of a call.
+        stateless_call(&probe, "reach", json!({})).header("mcp-param-x", "y"),
+    ] {
+        assert_eq!(probe.answer(call).await.1["result"]["content"][0]["text"], "remote");
+    }
+    for protocol in [Protocol::V2025_11_25, Protocol::V2026_07_28] {
+        let reply =
+            Client::in_process(&server).protocol(protocol).call("reach", json!({})).await.expect("an answer");
+        assert_eq!(reply.text(), "here");
+    }
 }
 
 #[tokio::test]

@@ -48,7 +48,8 @@ impl Bluesky {
         let directory = Arc::new(Directory::new(web.clone(), &options));
         let accounts = Arc::new(Accounts::new(web.clone(), &options));
         let histories = Histories::new(options.cache.join("histories"), history::DEFAULT_LIMIT);
-        Bluesky { options, web, directory, accounts, histories, sent: post::Sent::default() }
+        let sent = post::Sent::new(&options.data);
+        Bluesky { options, web, directory, accounts, histories, sent }
     }
 
     /// The public view of the network, without an account.

@@ -139,7 +139,7 @@ pub(super) async fn react(cx: Cx<Bluesky>, arguments: Arguments) -> Result<React
             Action::Unrepost => {
                 take_back(&cx, &session, one, REPOST, view, |view| view.viewer.repost.as_deref()).await
             }
-            Action::Delete => delete(&session, &account, one).await,
+            Action::Delete => delete(&cx, &session, &account, one).await,
         };
         let name = view.map_or_else(|| own_name(&account, &one.uri), |view| view.author.name());
         let (status, problem) = match outcome {
@@ -246,7 +246,7 @@ async fn add(
     if existing(view).is_some() {
         return Ok(Status::Already);
     }
-    let attempt = cx.state().sent.attempt(call(session, collection, &wanted.uri), 1);
+    let attempt = cx.state().sent.attempt(&call(session, collection, &wanted.uri), 1).await;
     let key = attempt.keys.first().ok_or_else(gone)?;
     let record = json!({
         "$type": collection,
@@ -265,20 +265,24 @@ async fn take_back(
     view: Option<&PostView>,
     existing: impl Fn(&PostView) -> Option<&str>,
 ) -> Result<Status, String> {
-    let call = call(session, collection, &wanted.uri);
     // What was added a moment ago may not have reached the view yet.
-    let recent =
-        cx.state().sent.key(&call).map(|key| RecordUri::new(session.account().did, collection, &key));
+    let recent = cx.state().sent.key(&call(session, collection, &wanted.uri)).await;
+    let recent = recent.map(|key| RecordUri::new(session.account().did, collection, &key));
     let known = view.and_then(existing).and_then(RecordUri::parse);
     let Some(record) = known.or(recent) else {
         return if view.is_some() { Ok(Status::Already) } else { Err(gone()) };
     };
     remove(session, &record).await.map_err(problem)?;
-    cx.state().sent.forget(&call);
+    cx.state().sent.forget(&record.key).await;
     Ok(Status::Done)
 }
 
-async fn delete(session: &Session, account: &Account, wanted: &Wanted) -> Result<Status, String> {
+async fn delete(
+    cx: &Cx<Bluesky>,
+    session: &Session,
+    account: &Account,
+    wanted: &Wanted,
+) -> Result<Status, String> {
     if wanted.uri.did != account.did {
         return Err("This is somebody else's post.".to_owned());
     }
@@ -293,7 +297,9 @@ async fn delete(session: &Session, account: &Account, wanted: &Wanted) -> Result
         Err(error) => return Err(problem(error)),
         Ok(_) => {}
     }
-    remove(session, &wanted.uri).await.map(|()| Status::Done).map_err(problem)
+    remove(session, &wanted.uri).await.map_err(problem)?;
+    cx.state().sent.forget(&wanted.uri.key).await;
+    Ok(Status::Done)
 }
 
 /// Removes a record. One that is gone already is gone.

@@ -33,7 +33,10 @@ pub(crate) struct Connection {
     /// The calls that went the straight way, and what was asked of the client on that way.
     pub(crate) calls: Calls,
     pub(crate) replies: Arc<Replies>,
+    /// Where it enters itself should it become an HTTP session.
     directory: Option<Arc<Directory>>,
+    /// Whether the client may be on another machine.
+    remote: bool,
 }
 
 impl Drop for Connection {
@@ -42,8 +45,19 @@ impl Drop for Connection {
     }
 }
 
-impl Default for Connection {
-    fn default() -> Self {
+impl Connection {
+    /// A connection over a pair of streams, which somebody on this machine holds.
+    pub(crate) fn over_streams() -> Self {
+        Self::new(None, false)
+    }
+
+    /// A connection over HTTP. It enters itself into the directory, where there is one, should it become a session.
+    #[cfg(feature = "http")]
+    pub(crate) fn over_http(directory: Option<&Arc<Directory>>) -> Self {
+        Self::new(directory.cloned(), true)
+    }
+
+    fn new(directory: Option<Arc<Directory>>, remote: bool) -> Self {
         Connection {
             session: OnceLock::new(),
             caller: OnceLock::new(),
@@ -54,17 +68,9 @@ impl Default for Connection {
             gone: CancellationToken::new(),
             calls: Calls::default(),
             replies: Arc::default(),
-            directory: None,
+            directory,
+            remote,
         }
-    }
-}
-
-impl Connection {
-    /// A connection that enters itself into the directory, should it become an HTTP session.
-    pub(crate) fn listed(directory: &Arc<Directory>) -> Self {
-        let mut connection = Connection::default();
-        connection.directory = Some(Arc::clone(directory));
-        connection
     }
 
     /// The client behind a request. In a session it does not change; otherwise each request says it.
@@ -73,14 +79,31 @@ impl Connection {
         let stated = context.meta.protocol_version();
         if stated.as_ref().is_some_and(|version| !version.has_initialize()) {
             let capabilities = context.client_capabilities().unwrap_or_default();
-            return Arc::new(stateless_caller(&context.meta, &capabilities, subject(&context.extensions)));
+            return Arc::new(self.stateless_caller(
+                &context.meta,
+                &capabilities,
+                subject(&context.extensions),
+            ));
         }
         self.learn(&context.peer, &context.extensions);
         // Before the handshake there is nothing to remember yet.
         self.known_caller().unwrap_or_else(|| {
             let capabilities = ClientCapabilities::default();
-            Arc::new(read_caller(Lifecycle::Session, &ProtocolVersion::V_2025_03_26, None, &capabilities))
+            let caller = read_caller(Lifecycle::Session, &ProtocolVersion::V_2025_03_26, None, &capabilities);
+            Arc::new(Caller { remote: self.remote, ..caller })
         })
+    }
+
+    /// The client behind a request that stands alone.
+    pub(crate) fn stateless_caller(
+        &self,
+        meta: &RequestMetaObject,
+        capabilities: &ClientCapabilities,
+        subject: Option<String>,
+    ) -> Caller {
+        let protocol = meta.protocol_version().unwrap_or(ProtocolVersion::V_2026_07_28);
+        let caller = read_caller(Lifecycle::Stateless, &protocol, meta.client_info(), capabilities);
+        Caller { remote: self.remote, subject, ..caller }
     }
 
     /// Remembers the client of a session once the handshake is over, and where the session is to be found.
@@ -107,7 +130,7 @@ impl Connection {
         self.caller.get_or_init(|| {
             let client = Some(info.client_info.clone());
             let caller = read_caller(Lifecycle::Session, protocol, client, &info.capabilities);
-            Arc::new(Caller { subject, ..caller })
+            Arc::new(Caller { remote: self.remote, subject, ..caller })
         });
         self.begun.store(true, Ordering::Release);
     }
@@ -173,16 +196,6 @@ impl Directory {
     }
 }
 
-/// The client behind a request that stands alone.
-pub(crate) fn stateless_caller(
-    meta: &RequestMetaObject,
-    capabilities: &ClientCapabilities,
-    subject: Option<String>,
-) -> Caller {
-    let protocol = meta.protocol_version().unwrap_or(ProtocolVersion::V_2026_07_28);
-    Caller { subject, ..read_caller(Lifecycle::Stateless, &protocol, meta.client_info(), capabilities) }
-}
-
 #[allow(deprecated, reason = "sampling and roots are deprecated in MCP, but clients still have them")]
 fn read_caller(
     lifecycle: Lifecycle,
@@ -206,6 +219,8 @@ fn read_caller(
             .is_some_and(|experimental| experimental.contains_key(SECRETS)),
         sampling: capabilities.sampling.is_some(),
         roots: capabilities.roots.is_some(),
+        // Whoever knows the connection says otherwise.
+        remote: true,
         subject: None,
     }
 }

@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::connection::{Connection, stateless_caller};
+use super::connection::Connection;
 use super::convert;
 use super::envelope::Called;
 use super::peer::{ClientWire, Link};
@@ -88,7 +88,8 @@ pub(crate) fn caller(connection: &Connection, called: &Called, subject: Option<&
         None => connection.known_caller(),
         Some(stated) if stated == ProtocolVersion::V_2026_07_28 => {
             let capabilities = called.meta.client_capabilities()?;
-            Some(Arc::new(stateless_caller(&called.meta, &capabilities, subject.map(str::to_owned))))
+            let subject = subject.map(str::to_owned);
+            Some(Arc::new(connection.stateless_caller(&called.meta, &capabilities, subject)))
         }
         Some(_) => None,
     }

@@ -488,7 +488,8 @@ mod tests {
         let (client, server) = tokio::io::duplex(1 << 20);
         let (reader, writer) = tokio::io::split(server);
         let server = Server::builder("lines", "1.0.0").build().unwrap();
-        let mut transport = LineTransport::new(reader, writer, limit, server, Arc::default());
+        let mut transport =
+            LineTransport::new(reader, writer, limit, server, Arc::new(Connection::over_streams()));
         let (mut answers, mut feed) = tokio::io::split(client);
         let feeding = tokio::spawn(async move {
             for piece in bytes.chunks(chunk.max(1)) {

@@ -54,7 +54,7 @@ impl Server {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let connection = Arc::<Connection>::default();
+        let connection = Arc::new(Connection::over_streams());
         let transport = LineTransport::new(reader, writer, LINE_LIMIT, self.clone(), Arc::clone(&connection));
         let ended = CancellationToken::new();
         // When the server stops, the connection ends: after the calls in flight, which `stop` waits for.

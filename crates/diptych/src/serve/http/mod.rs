@@ -265,7 +265,7 @@ impl Server {
         let directory = Arc::<Directory>::default();
         let listing = Arc::clone(&directory);
         let service = StreamableHttpService::new(
-            move || Ok(Handler::new(server.clone(), Arc::new(Connection::listed(&listing)), false)),
+            move || Ok(Handler::new(server.clone(), Arc::new(Connection::over_http(Some(&listing))), false)),
             Arc::clone(&sessions.manager),
             StreamableHttpServerConfig::default()
                 .with_json_response(true)
@@ -279,7 +279,7 @@ impl Server {
             service,
             sessions,
             directory,
-            stateless: Arc::default(),
+            stateless: Arc::new(Connection::over_http(None)),
             gate,
             bearers,
             buckets: http.rate.map(Buckets::new),
