@@ -12,5 +12,5 @@ mod text;
 mod tools;
 
 pub use accounts::{LoginsProblem, logged_in};
-pub use options::BlueskyOptions;
+pub use options::{BlueskyOptions, Secrets};
 pub use tools::{Bluesky, toolset};

@@ -4,6 +4,18 @@ use std::path::PathBuf;
 
 use diptych::resilience::Policy;
 
+/// Where the secrets of logins are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Secrets {
+    /// In the keyring of the operating system, where it takes them and gives them back; else in the file.
+    #[default]
+    Auto,
+    /// In the keyring, or not at all.
+    Keyring,
+    /// In a file that only the user can read.
+    File,
+}
+
 /// Which network, and where things are kept. Nothing is opened, made or contacted before a tool needs it.
 #[derive(Debug, Clone)]
 pub struct BlueskyOptions {
@@ -24,6 +36,10 @@ pub struct BlueskyOptions {
     pub cache: PathBuf,
     /// Whether an app password may be asked for by form. Against the MCP specification; off by default.
     pub password_form: bool,
+    /// Where the secrets of logins are kept.
+    pub secrets: Secrets,
+    /// Whether nothing may be changed: `login` then only lists the accounts.
+    pub read_only: bool,
     /// How calls that leave the machine are made.
     pub policy: Policy,
 }
@@ -40,6 +56,8 @@ impl BlueskyOptions {
             data: data.into(),
             cache: cache.into(),
             password_form: false,
+            secrets: Secrets::Auto,
+            read_only: false,
             policy: Policy::default(),
         }
     }

@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use diptych::{Server, Structured};
-use diptych_bluesky::BlueskyOptions;
+use diptych_bluesky::{BlueskyOptions, Secrets};
 use diptych_graph::{GraphOptions, Memory, Timestamp};
 use diptych_patterns::{Library, Options, Source};
 
 use crate::embedder;
 use crate::exit::{Failure, Outcome};
 use crate::settings::{
-    BLUESKY_APPVIEW, BLUESKY_DNS, BLUESKY_PASSWORD_FORM, BLUESKY_PLC, BLUESKY_SERVICE, BUDGET,
-    GRAPH_ALL_PROJECTS, GRAPH_DB, GRAPH_ENTITY_TYPES, GRAPH_RELATION_TYPES, PATTERNS, PROJECT, READ_ONLY,
-    STRUCTURED, Settings, TIME_LIMIT, TOOLSETS,
+    BLUESKY_APPVIEW, BLUESKY_DNS, BLUESKY_PASSWORD_FORM, BLUESKY_PLC, BLUESKY_SECRETS, BLUESKY_SERVICE,
+    BUDGET, GRAPH_ALL_PROJECTS, GRAPH_DB, GRAPH_ENTITY_TYPES, GRAPH_RELATION_TYPES, PATTERNS, PROJECT,
+    READ_ONLY, STRUCTURED, Settings, TIME_LIMIT, TOOLSETS,
 };
 
 /// The names of the toolsets.
@@ -171,5 +171,11 @@ pub(crate) fn bluesky(settings: &Settings) -> BlueskyOptions {
         options.dns.clear();
     }
     options.password_form = settings.switch(&BLUESKY_PASSWORD_FORM);
+    options.read_only = settings.switch(&READ_ONLY);
+    options.secrets = match settings.text(&BLUESKY_SECRETS) {
+        Some("keyring") => Secrets::Keyring,
+        Some("file") => Secrets::File,
+        _ => Secrets::Auto,
+    };
     options
 }

@@ -1,12 +1,14 @@
 //! Accounts: who is logged in, how their logins are kept, and calls in their name.
 //!
 //! ```text
-//! store      what is kept, in a file that only the user can read
+//! store      what is kept: a list in a file that only the user can read, secrets in the keyring or there
+//! keyring    the keyring of the operating system
 //! password   logging in with an app password, also on a page on loopback
 //! oauth      logging in with OAuth, in the browser
 //! session    calls in the name of an account, with its tokens kept fresh
 //! ```
 
+mod keyring;
 mod listen;
 mod oauth;
 mod page;
@@ -31,6 +33,7 @@ pub(crate) use page::KIND as PASSWORD_FLOW;
 pub(crate) use secret::{Secret, random_token};
 pub(crate) use session::Session;
 use store::Store;
+pub(crate) use store::{Listed, Method, Storage};
 pub use store::{LoginsProblem, logged_in};
 
 /// What can be wrong with a login.
@@ -52,6 +55,10 @@ pub(crate) enum AccountError {
     Port(u16),
     #[error("The logins could not be read or written.")]
     Store,
+    #[error("The keyring of this machine does not answer, or is locked.")]
+    Keyring,
+    #[error("The keyring of this machine no longer has the login of {0}.")]
+    GoneFromKeyring(Handle),
     #[error("The service could not be asked.")]
     Network(#[from] NetworkError),
 }
@@ -77,6 +84,9 @@ impl From<AccountError> for ToolError {
             }
             AccountError::Port(_) => ToolError::client(message).hint("Leave the port out to use any that is free."),
             AccountError::Store => ToolError::server(message).hint("The server's log says why.").retryable(false),
+            AccountError::Keyring => ToolError::authentication(message)
+                .hint("Unlock the keyring, or log in again with the setting bluesky-secrets = file."),
+            AccountError::GoneFromKeyring(_) => ToolError::authentication(message).hint("Call login again."),
             AccountError::Network(error) => error.into(),
         }
     }
@@ -124,58 +134,56 @@ pub(crate) struct Accounts {
 
 impl Accounts {
     pub(crate) fn new(web: Web, options: &BlueskyOptions) -> Self {
-        Accounts { web, store: Store::new(&options.data), nonces: Mutex::default(), flows: Mutex::default() }
+        let store = Store::new(&options.data, options.secrets);
+        Accounts { web, store, nonces: Mutex::default(), flows: Mutex::default() }
     }
 
     /// All accounts, and which is the default.
-    pub(crate) async fn list(&self) -> Result<(Vec<Account>, Option<Did>), AccountError> {
-        let kept = self.store.read().await?;
+    pub(crate) async fn list(&self) -> Result<(Vec<Listed>, Option<Did>), AccountError> {
+        let kept = self.store.list().await?;
         Ok((kept.accounts, kept.default))
     }
 
-    /// Keeps an account. The first one becomes the default.
-    async fn keep(&self, account: Account) -> Result<(), AccountError> {
-        self.store
-            .change(move |kept| {
-                kept.accounts.retain(|other| other.did != account.did);
-                kept.default.get_or_insert_with(|| account.did.clone());
-                kept.accounts.push(account);
-            })
-            .await
+    /// Keeps an account, or ends its login: one that is not kept is of no use to anybody.
+    async fn keep(self: &Arc<Self>, account: Account) -> Result<(), AccountError> {
+        let kept = match self.store.hold().await {
+            Ok(held) => held.keep(account.clone()).await,
+            Err(error) => Err(error),
+        };
+        if kept.is_err() {
+            let _ = session::end(self, &account).await;
+        }
+        kept
     }
 
     /// Makes an account the default.
-    pub(crate) async fn make_default(&self, account: &Account) -> Result<(), AccountError> {
-        let did = account.did.clone();
-        self.store.change(move |kept| kept.default = Some(did)).await
+    pub(crate) async fn make_default(&self, account: &Listed) -> Result<(), AccountError> {
+        self.store.hold().await?.make_default(account.did.clone()).await
     }
 
     /// Ends a login, at its service as far as that can be reached, and forgets it.
-    pub(crate) async fn remove(self: &Arc<Self>, account: Account) -> Result<(), AccountError> {
-        let did = account.did.clone();
-        self.store
-            .change(move |kept| {
-                kept.accounts.retain(|other| other.did != did);
-                if kept.default.as_ref() == Some(&did) {
-                    kept.default = kept.accounts.first().map(|account| account.did.clone());
-                }
-            })
-            .await?;
-        if let Err(error) = session::end(self, &account).await {
+    pub(crate) async fn remove(self: &Arc<Self>, account: Listed) -> Result<(), AccountError> {
+        let opened = self.store.open(account.clone()).await;
+        self.store.hold().await?.remove(account.did).await?;
+        let told = match opened {
+            Ok(account) => session::end(self, &account).await.map_err(AccountError::from),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = told {
             tracing::debug!(%error, "the service was not told of the logout");
         }
         Ok(())
     }
 
     /// The account of that name, or the default one.
-    pub(crate) async fn find(&self, name: Option<&str>) -> Result<Account, AccountError> {
+    pub(crate) async fn find(&self, name: Option<&str>) -> Result<Listed, AccountError> {
         let (accounts, default) = self.list().await?;
         let Some(name) = name else {
             let found = accounts.iter().find(|account| Some(&account.did) == default.as_ref());
             return found.or(accounts.first()).cloned().ok_or(AccountError::Nobody);
         };
         let wanted = AccountName::parse(name);
-        let is_wanted = |account: &&Account| match &wanted {
+        let is_wanted = |account: &&Listed| match &wanted {
             Some(AccountName::Handle(handle)) => account.handle == *handle,
             Some(AccountName::Did(did)) => account.did == *did,
             None => false,
@@ -186,7 +194,8 @@ impl Accounts {
 
     /// Calls in the name of that account, or of the default one.
     pub(crate) async fn session(self: &Arc<Self>, name: Option<&str>) -> Result<Session, AccountError> {
-        Ok(Session::new(Arc::clone(self), self.find(name).await?))
+        let account = self.store.open(self.find(name).await?).await?;
+        Ok(Session::new(Arc::clone(self), account))
     }
 
     /// A login that somebody is in the middle of.

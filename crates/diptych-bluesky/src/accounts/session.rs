@@ -66,22 +66,22 @@ impl Session {
 
 /// Renews the tokens of an account, unless somebody else has done so since `used` was read.
 async fn renew(accounts: Arc<Accounts>, used: Account) -> Result<Account, NetworkError> {
-    let mut held = accounts.store.hold().await.map_err(|_| NetworkError::LoginEnded)?;
-    let kept = held.kept.accounts.iter_mut().find(|account| account.did == used.did);
-    let kept = kept.ok_or(NetworkError::LoginEnded)?;
-    if kept.login.access() != used.login.access() {
-        return Ok(kept.clone());
+    let ended = |_| NetworkError::LoginEnded;
+    let held = accounts.store.hold().await.map_err(ended)?;
+    let listed = held.find(&used.did).cloned().ok_or(NetworkError::LoginEnded)?;
+    let mut account = accounts.store.open(listed).await.map_err(ended)?;
+    if account.login.access() != used.login.access() {
+        return Ok(account);
     }
-    let renewed = match &kept.login {
-        Login::AppPassword { refresh, .. } => renew_password(&accounts, &kept.service, refresh).await,
+    let renewed = match &account.login {
+        Login::AppPassword { refresh, .. } => renew_password(&accounts, &account.service, refresh).await,
         Login::OAuth(grant) => grant.renew(&accounts).await.map(Login::OAuth),
     };
-    kept.login = renewed.map_err(|error| match error.status() {
+    account.login = renewed.map_err(|error| match error.status() {
         Some(400 | 401) => NetworkError::LoginEnded,
         _ => error,
     })?;
-    let account = kept.clone();
-    held.write().await.map_err(|_| NetworkError::LoginEnded)?;
+    held.keep(account.clone()).await.map_err(ended)?;
     Ok(account)
 }
 

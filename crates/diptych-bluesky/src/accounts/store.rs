@@ -1,16 +1,21 @@
-//! Where logins are kept: one file that only the user can read.
+//! Where logins are kept: a file that only the user can read, and for their secrets the keyring where there is one.
 //!
-//! Several processes may share it. Whoever changes it holds a lock from reading to writing, so that a rotated token is
-//! never written over by an older one; the file is replaced as a whole, so that a reader never sees half of it.
+//! The file lists the accounts. The tokens and keys of each are in the keyring of the operating system, under a name that
+//! the file has, or in the file itself. What is written to a keyring is read again: one that does not give back what it
+//! was given is not trusted with it. Several processes may share the file; see [`crate::private`].
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Account, AccountError};
-use crate::identity::Did;
+use super::keyring::{self, Keyring, KeyringError};
+use super::{Account, AccountError, Login};
+use crate::identity::{Did, Handle};
+use crate::options::Secrets;
+use crate::private::{Lock, PrivateFile};
 
 /// What is in the file.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -19,96 +24,259 @@ pub(super) struct Kept {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) default: Option<Did>,
     #[serde(default)]
-    pub(super) accounts: Vec<Account>,
+    pub(super) accounts: Vec<Listed>,
 }
 
-/// The file.
+/// An account as the file has it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Listed {
+    pub(crate) did: Did,
+    pub(crate) handle: Handle,
+    /// The service that keeps it.
+    pub(crate) service: String,
+    login: Place,
+}
+
+/// Where the secrets of a login are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Place {
+    /// Here.
+    File(Login),
+    /// In the keyring, under this name.
+    Keyring { method: Method, keyring: String },
+}
+
+/// How an account is logged in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Method {
+    AppPassword,
+    OAuth,
+}
+
+/// Where the secrets of a login are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub(crate) enum Storage {
+    /// The keyring of the operating system.
+    Keyring,
+    /// A file that only the user can read.
+    File,
+}
+
+impl Listed {
+    pub(crate) fn method(&self) -> Method {
+        match &self.login {
+            Place::File(Login::AppPassword { .. }) => Method::AppPassword,
+            Place::File(Login::OAuth(_)) => Method::OAuth,
+            Place::Keyring { method, .. } => *method,
+        }
+    }
+
+    pub(crate) fn storage(&self) -> Storage {
+        match &self.login {
+            Place::File(_) => Storage::File,
+            Place::Keyring { .. } => Storage::Keyring,
+        }
+    }
+}
+
+/// The file, and the keyring beside it.
 #[derive(Debug, Clone)]
 pub(super) struct Store {
-    folder: PathBuf,
+    file: PrivateFile,
+    secrets: Secrets,
+    keyring: Arc<dyn Keyring>,
 }
 
-/// The only leave to change the file, until it is dropped.
+/// The only leave to change what is kept, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Held {
     store: Store,
-    _lock: File,
-    pub(super) kept: Kept,
+    lock: Lock,
+    kept: Kept,
 }
 
 impl Store {
-    pub(super) fn new(folder: &Path) -> Self {
-        Store { folder: folder.to_owned() }
+    pub(super) fn new(folder: &Path, secrets: Secrets) -> Self {
+        Self::with(folder, secrets, keyring::native().into())
     }
 
-    fn file(&self) -> PathBuf {
-        self.folder.join("accounts.json")
+    fn with(folder: &Path, secrets: Secrets, keyring: Arc<dyn Keyring>) -> Self {
+        Store { file: PrivateFile::new(folder, "accounts"), secrets, keyring }
     }
 
-    /// What is kept. Nothing, where there is no file.
-    pub(super) async fn read(&self) -> Result<Kept, AccountError> {
+    /// The accounts, without what is in the keyring. None, where there is no file.
+    pub(super) async fn list(&self) -> Result<Kept, AccountError> {
         let store = self.clone();
         blocking(move || store.load()).await
     }
 
-    /// Takes the lock and reads what is kept.
+    /// An account with its secrets.
+    pub(super) async fn open(&self, listed: Listed) -> Result<Account, AccountError> {
+        let store = self.clone();
+        blocking(move || store.open_now(listed)).await
+    }
+
+    /// Takes the lock and reads the list.
     pub(super) async fn hold(&self) -> Result<Held, AccountError> {
         let store = self.clone();
         blocking(move || {
-            make_folder(&store.folder)?;
-            let lock = private(OpenOptions::new().write(true).create(true).truncate(false))
-                .open(store.folder.join("accounts.lock"))?;
-            lock.lock()?;
-            Ok(Held { kept: store.load()?, store, _lock: lock })
+            let lock = store.file.lock().map_err(broken)?;
+            Ok(Held { kept: store.load()?, store, lock })
         })
         .await
     }
 
-    /// Changes what is kept.
-    pub(super) async fn change(
-        &self,
-        change: impl FnOnce(&mut Kept) + Send + 'static,
-    ) -> Result<(), AccountError> {
-        let mut held = self.hold().await?;
-        change(&mut held.kept);
-        held.write().await
+    fn load(&self) -> Result<Kept, AccountError> {
+        let Some(bytes) = self.file.read().map_err(broken)? else { return Ok(Kept::default()) };
+        serde_json::from_slice(&bytes).map_err(|error| {
+            // Only the place: the message of serde may quote a token.
+            broken(io::Error::other(format!("accounts.json is damaged at line {}", error.line())))
+        })
     }
 
-    fn load(&self) -> io::Result<Kept> {
-        match fs::read(self.file()) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
-                // Only the place: the message of serde may quote a token.
-                io::Error::other(format!("accounts.json is damaged at line {}", error.line()))
-            }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Kept::default()),
-            Err(error) => Err(error),
+    fn open_now(&self, listed: Listed) -> Result<Account, AccountError> {
+        let Listed { did, handle, service, login } = listed;
+        let login = match login {
+            Place::File(login) => login,
+            Place::Keyring { keyring: name, .. } => {
+                let secret = self.keyring.read(&name).map_err(|error| locked(&error))?;
+                let login = secret.and_then(|secret| serde_json::from_str(&secret).ok());
+                login.ok_or_else(|| AccountError::GoneFromKeyring(handle.clone()))?
+            }
+        };
+        Ok(Account { did, handle, service, login })
+    }
+
+    /// Puts the secrets of an account where they are to be kept.
+    fn place(&self, account: &Account, earlier: Option<&Listed>) -> Result<Place, AccountError> {
+        let here = || Place::File(account.login.clone());
+        let name = match earlier.map(|earlier| &earlier.login) {
+            Some(Place::Keyring { keyring, .. }) => keyring.clone(),
+            // Names differ between folders, which may have different logins of one account.
+            _ => format!("{} {}", account.did, uuid::Uuid::new_v4().simple()),
+        };
+        if self.secrets == Secrets::File {
+            return Ok(here());
+        }
+        match self.entrust(&name, account) {
+            Ok(()) => {
+                let method = match account.login {
+                    Login::AppPassword { .. } => Method::AppPassword,
+                    Login::OAuth(_) => Method::OAuth,
+                };
+                Ok(Place::Keyring { method, keyring: name })
+            }
+            Err(error) if self.secrets == Secrets::Auto => {
+                tracing::debug!(%error, "secrets go to the file");
+                Ok(here())
+            }
+            Err(error) => Err(locked(&error)),
+        }
+    }
+
+    /// Gives the secrets of an account to the keyring, and looks whether it has them.
+    fn entrust(&self, name: &str, account: &Account) -> Result<(), KeyringError> {
+        let secret = serde_json::to_string(&account.login).map_err(|_| KeyringError::Nonsense)?;
+        self.keyring.write(name, &format!("Diptych: Bluesky login of @{}", account.handle), &secret)?;
+        match self.keyring.read(name) {
+            Ok(Some(read)) if read == secret => Ok(()),
+            other => {
+                let _ = self.keyring.delete(name);
+                Err(other.err().unwrap_or(KeyringError::Nonsense))
+            }
+        }
+    }
+
+    /// Forgets what the keyring has of an account. What cannot be reached stays, and nothing refers to it.
+    fn clear(&self, listed: &Listed) {
+        if let Place::Keyring { keyring: name, .. } = &listed.login
+            && let Err(error) = self.keyring.delete(name)
+        {
+            tracing::warn!(%error, "a login that has ended is still in the keyring");
         }
     }
 }
 
 impl Held {
-    /// Replaces the file.
-    pub(super) async fn write(self) -> Result<(), AccountError> {
+    /// The account of that identity, as the list has it.
+    pub(super) fn find(&self, did: &Did) -> Option<&Listed> {
+        self.kept.accounts.iter().find(|listed| listed.did == *did)
+    }
+
+    pub(super) async fn make_default(mut self, did: Did) -> Result<(), AccountError> {
         blocking(move || {
-            let fresh = self.store.folder.join(format!("accounts.{}.part", std::process::id()));
-            let _ = fs::remove_file(&fresh);
-            let mut file = private(OpenOptions::new().write(true).create_new(true)).open(&fresh)?;
-            file.write_all(&serde_json::to_vec_pretty(&self.kept).map_err(io::Error::other)?)?;
-            file.sync_all()?;
-            fs::rename(&fresh, self.store.file())
+            self.kept.default = Some(did);
+            self.write()
         })
         .await
     }
+
+    /// Keeps an account, in place of what was known of it. The first one becomes the default.
+    pub(super) async fn keep(mut self, account: Account) -> Result<(), AccountError> {
+        blocking(move || {
+            let earlier = self.kept.accounts.iter().position(|listed| listed.did == account.did);
+            let before = earlier.map(|position| &self.kept.accounts[position]);
+            let login = self.store.place(&account, before)?;
+            let Account { did, handle, service, .. } = account;
+            let listed = Listed { did: did.clone(), handle, service, login };
+            self.kept.default.get_or_insert(did);
+            let replaced = match earlier {
+                Some(position) => Some(std::mem::replace(&mut self.kept.accounts[position], listed.clone())),
+                None => {
+                    self.kept.accounts.push(listed.clone());
+                    None
+                }
+            };
+            self.write()?;
+            // From the keyring into the file: the keyring must not go on having the old secrets.
+            if let Some(replaced) = replaced.filter(|_| listed.storage() == Storage::File) {
+                self.store.clear(&replaced);
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Forgets an account.
+    pub(super) async fn remove(mut self, did: Did) -> Result<(), AccountError> {
+        blocking(move || {
+            let (gone, left) = self.kept.accounts.drain(..).partition(|listed| listed.did == did);
+            self.kept.accounts = left;
+            if self.kept.default.as_ref() == Some(&did) {
+                self.kept.default = self.kept.accounts.first().map(|listed| listed.did.clone());
+            }
+            self.write()?;
+            let gone: Vec<Listed> = gone;
+            gone.iter().for_each(|listed| self.store.clear(listed));
+            Ok(())
+        })
+        .await
+    }
+
+    fn write(&self) -> Result<(), AccountError> {
+        let bytes = serde_json::to_vec_pretty(&self.kept).map_err(|error| broken(error.into()))?;
+        self.store.file.replace(&self.lock, &bytes).map_err(broken)
+    }
+}
+
+fn broken(error: io::Error) -> AccountError {
+    tracing::error!(%error, "the logins cannot be read or written");
+    AccountError::Store
+}
+
+fn locked(error: &KeyringError) -> AccountError {
+    tracing::warn!(%error, "the keyring cannot be used");
+    AccountError::Keyring
 }
 
 async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    work: impl FnOnce() -> Result<T, AccountError> + Send + 'static,
 ) -> Result<T, AccountError> {
-    let done = tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)));
-    done.map_err(|error| {
-        tracing::error!(%error, "the logins cannot be read or written");
-        AccountError::Store
-    })
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(broken(io::Error::other(error))))
 }
 
 /// What is wrong with the file of the logins.
@@ -142,93 +310,235 @@ impl LoginsProblem {
 /// # Errors
 /// When the file cannot be read, or others can read it.
 pub fn logged_in(options: &crate::BlueskyOptions) -> Result<Vec<String>, LoginsProblem> {
-    let store = Store::new(&options.data);
+    let store = Store::new(&options.data, options.secrets);
     let kept = store.load().map_err(|_| LoginsProblem::Unreadable)?;
-    #[cfg(unix)]
-    if let Ok(about) = fs::metadata(store.file())
-        && std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o077 != 0
-    {
+    if store.file.is_open_to_others() {
         return Err(LoginsProblem::Open);
     }
-    Ok(kept.accounts.iter().map(|account| account.handle.to_string()).collect())
-}
-
-/// For the user alone.
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options
-}
-
-fn make_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+    Ok(kept.accounts.iter().map(|listed| listed.handle.to_string()).collect())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Login, Secret};
-    use super::*;
-    use crate::identity::Handle;
+    use std::collections::HashMap;
+    use std::fs;
+    use std::sync::Mutex;
 
-    fn account(handle: &str, letter: &str) -> Account {
+    use super::super::Secret;
+    use super::*;
+
+    fn account(letter: &str) -> Account {
         Account {
             did: Did::parse(&format!("did:plc:{}", letter.repeat(24))).unwrap(),
-            handle: Handle::parse(handle).unwrap(),
+            handle: Handle::parse(&format!("{letter}.test")).unwrap(),
             service: "https://pds.example.com".to_owned(),
-            login: Login::AppPassword { access: Secret::new("a"), refresh: Secret::new("r") },
+            login: Login::AppPassword {
+                access: Secret::new("the-access"),
+                refresh: Secret::new("the-refresh"),
+            },
+        }
+    }
+
+    fn renewed(account: &Account) -> Account {
+        let login = Login::AppPassword { access: Secret::new("newer"), refresh: Secret::new("newest") };
+        Account { login, ..account.clone() }
+    }
+
+    async fn keep(store: &Store, account: &Account) -> Result<(), AccountError> {
+        store.hold().await?.keep(account.clone()).await
+    }
+
+    async fn read(store: &Store, account: &Account) -> Result<Account, AccountError> {
+        let listed = store.list().await?.accounts.into_iter().find(|listed| listed.did == account.did);
+        store.open(listed.ok_or(AccountError::Nobody)?).await
+    }
+
+    fn written(folder: &Path) -> String {
+        fs::read_to_string(folder.join("accounts.json")).unwrap()
+    }
+
+    /// A keyring of which tests decide what it does.
+    #[derive(Debug, Default)]
+    struct Box {
+        secrets: Mutex<HashMap<String, String>>,
+        fault: Mutex<Fault>,
+    }
+
+    #[derive(Debug, Default, Clone, Copy, PartialEq)]
+    enum Fault {
+        #[default]
+        None,
+        Absent,
+        /// It says that it keeps things, and does not.
+        Forgets,
+        /// It keeps something else.
+        Mangles,
+    }
+
+    impl Box {
+        fn set(&self, fault: Fault) {
+            *self.fault.lock().unwrap() = fault;
+        }
+
+        fn usable(&self) -> Result<Fault, KeyringError> {
+            match *self.fault.lock().unwrap() {
+                Fault::Absent => Err(KeyringError::Absent),
+                fault => Ok(fault),
+            }
+        }
+    }
+
+    impl Keyring for Box {
+        fn write(&self, name: &str, _label: &str, secret: &str) -> Result<(), KeyringError> {
+            let kept = match self.usable()? {
+                Fault::Forgets => return Ok(()),
+                Fault::Mangles => secret[..secret.len() / 2].to_owned(),
+                _ => secret.to_owned(),
+            };
+            self.secrets.lock().unwrap().insert(name.to_owned(), kept);
+            Ok(())
+        }
+
+        fn read(&self, name: &str) -> Result<Option<String>, KeyringError> {
+            self.usable()?;
+            Ok(self.secrets.lock().unwrap().get(name).cloned())
+        }
+
+        fn delete(&self, name: &str) -> Result<(), KeyringError> {
+            self.usable()?;
+            self.secrets.lock().unwrap().remove(name);
+            Ok(())
         }
     }
 
     #[tokio::test]
-    async fn what_was_written_is_what_is_read() {
+    async fn what_was_written_to_the_file_is_what_is_read() {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::new(&folder.path().join("deep/down"));
-        assert!(store.read().await.unwrap().accounts.is_empty());
-        let alice = account("alice.test", "a");
-        let kept = alice.clone();
-        store.change(move |all| all.accounts.push(kept)).await.unwrap();
-        assert_eq!(store.read().await.unwrap().accounts, [alice]);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-            assert_eq!(mode(&store.file()), 0o600);
-            assert_eq!(mode(&store.folder), 0o700);
+        let store = Store::new(folder.path(), Secrets::File);
+        assert!(store.list().await.unwrap().accounts.is_empty());
+        let alice = account("a");
+        keep(&store, &alice).await.unwrap();
+        assert_eq!(read(&store, &alice).await.unwrap(), alice);
+        assert_eq!(store.list().await.unwrap().accounts[0].storage(), Storage::File);
+        store.hold().await.unwrap().remove(alice.did.clone()).await.unwrap();
+        assert!(!written(folder.path()).contains("the-access"));
+    }
+
+    #[tokio::test]
+    async fn secrets_are_in_the_keyring_and_nowhere_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let keyring = Arc::new(Box::default());
+        let store = Store::with(folder.path(), Secrets::Auto, Arc::<Box>::clone(&keyring));
+        let alice = account("a");
+        keep(&store, &alice).await.unwrap();
+        let file = written(folder.path());
+        assert!(!file.contains("the-access") && !file.contains("the-refresh"), "{file}");
+        let listed = &store.list().await.unwrap().accounts[0];
+        assert_eq!((listed.storage(), listed.method()), (Storage::Keyring, Method::AppPassword));
+        assert_eq!(read(&store, &alice).await.unwrap(), alice);
+        // Another folder has another login of the same account.
+        let elsewhere = tempfile::tempdir().unwrap();
+        let other = Store::with(elsewhere.path(), Secrets::Auto, Arc::<Box>::clone(&keyring));
+        keep(&other, &renewed(&alice)).await.unwrap();
+        assert_eq!(read(&store, &alice).await.unwrap(), alice);
+        // A renewed token takes the place of the old one.
+        keep(&store, &renewed(&alice)).await.unwrap();
+        assert_eq!(read(&store, &alice).await.unwrap(), renewed(&alice));
+        assert_eq!(keyring.secrets.lock().unwrap().len(), 2);
+        for store in [&store, &other] {
+            store.hold().await.unwrap().remove(alice.did.clone()).await.unwrap();
         }
+        assert!(keyring.secrets.lock().unwrap().is_empty(), "a logout leaves nothing in the keyring");
+    }
+
+    #[tokio::test]
+    async fn a_keyring_that_cannot_be_trusted_is_not_used() {
+        for fault in [Fault::Absent, Fault::Forgets, Fault::Mangles] {
+            let folder = tempfile::tempdir().unwrap();
+            let keyring = Arc::new(Box::default());
+            keyring.set(fault);
+            let store = Store::with(folder.path(), Secrets::Auto, Arc::<Box>::clone(&keyring));
+            let alice = account("a");
+            keep(&store, &alice).await.unwrap();
+            assert_eq!(store.list().await.unwrap().accounts[0].storage(), Storage::File, "{fault:?}");
+            assert_eq!(read(&store, &alice).await.unwrap(), alice);
+            assert!(keyring.secrets.lock().unwrap().is_empty(), "{fault:?}: nothing is left in it");
+            // Whoever wants the keyring and nothing else is told.
+            let store = Store::with(folder.path(), Secrets::Keyring, Arc::<Box>::clone(&keyring));
+            assert!(matches!(keep(&store, &account("b")).await, Err(AccountError::Keyring)));
+            assert_eq!(store.list().await.unwrap().accounts.len(), 1);
+            // Once it works, the next token that is renewed goes there.
+            keyring.set(Fault::None);
+            keep(&store, &renewed(&alice)).await.unwrap();
+            assert_eq!(store.list().await.unwrap().accounts[0].storage(), Storage::Keyring);
+            assert!(!written(folder.path()).contains("newer"));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_keyring_that_is_gone_or_was_emptied() {
+        let folder = tempfile::tempdir().unwrap();
+        let keyring = Arc::new(Box::default());
+        let store = Store::with(folder.path(), Secrets::Auto, Arc::<Box>::clone(&keyring));
+        let alice = account("a");
+        keep(&store, &alice).await.unwrap();
+        keyring.set(Fault::Absent);
+        assert!(matches!(read(&store, &alice).await, Err(AccountError::Keyring)));
+        assert_eq!(store.list().await.unwrap().accounts.len(), 1, "who is logged in is known all the same");
+        // A login while it is away goes to the file.
+        keep(&store, &renewed(&alice)).await.unwrap();
+        assert_eq!(read(&store, &alice).await.unwrap(), renewed(&alice));
+        keyring.set(Fault::None);
+        keep(&store, &alice).await.unwrap();
+        keyring.secrets.lock().unwrap().clear();
+        assert!(matches!(read(&store, &alice).await, Err(AccountError::GoneFromKeyring(_))));
+        store.hold().await.unwrap().remove(alice.did).await.unwrap();
+        assert!(store.list().await.unwrap().accounts.is_empty());
+    }
+
+    /// As `secret_service` has it: with a real keyring, where there is one for tests.
+    #[tokio::test]
+    async fn a_real_keyring_keeps_logins() {
+        if std::env::var_os("DIPTYCH_KEYRING").is_none() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::new(folder.path(), Secrets::Auto);
+        let alice = account("a");
+        for account in [alice.clone(), renewed(&alice)] {
+            keep(&store, &account).await.unwrap();
+            assert_eq!(store.list().await.unwrap().accounts[0].storage(), Storage::Keyring);
+            assert_eq!(read(&Store::new(folder.path(), Secrets::Auto), &alice).await.unwrap(), account);
+        }
+        let file = written(folder.path());
+        assert!(!file.contains("newer") && !file.contains("the-access"), "{file}");
+        let listed = store.list().await.unwrap().accounts[0].clone();
+        store.hold().await.unwrap().remove(alice.did).await.unwrap();
+        assert!(matches!(store.open(listed).await, Err(AccountError::GoneFromKeyring(_))));
     }
 
     #[tokio::test]
     async fn writers_wait_for_each_other() {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::new(folder.path());
-        let one = |number: usize| {
+        let store = Store::new(folder.path(), Secrets::File);
+        let one = |number: u8| {
             let store = store.clone();
-            let letter = char::from(b'a' + u8::try_from(number).unwrap()).to_string();
-            tokio::spawn(async move {
-                let new = account(&format!("{letter}.test"), &letter);
-                store.change(move |all| all.accounts.push(new)).await
-            })
+            let letter = char::from(b'a' + number).to_string();
+            tokio::spawn(async move { keep(&store, &account(&letter)).await })
         };
         for writer in (0..20).map(one).collect::<Vec<_>>() {
             writer.await.unwrap().unwrap();
         }
-        assert_eq!(store.read().await.unwrap().accounts.len(), 20);
-        let left: Vec<_> =
-            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(left.len(), 2, "{left:?}");
+        assert_eq!(store.list().await.unwrap().accounts.len(), 20);
     }
 
     #[tokio::test]
     async fn a_damaged_file_is_an_error_and_stays() {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::new(folder.path());
-        fs::write(store.file(), "{\"accounts\": [").unwrap();
-        assert!(matches!(store.read().await, Err(AccountError::Store)));
-        assert!(matches!(store.change(|_| ()).await, Err(AccountError::Store)));
-        assert_eq!(fs::read_to_string(store.file()).unwrap(), "{\"accounts\": [");
+        let store = Store::new(folder.path(), Secrets::File);
+        fs::write(store.file.path(), "{\"accounts\": [").unwrap();
+        assert!(matches!(store.list().await, Err(AccountError::Store)));
+        assert!(matches!(keep(&store, &account("a")).await, Err(AccountError::Store)));
+        assert_eq!(written(folder.path()), "{\"accounts\": [");
     }
 }

@@ -218,3 +218,192 @@ fn remember<K: std::hash::Hash + Eq, V>(known: &Known<K, V>, key: K, value: V) {
     }
     known.insert(key, (Instant::now(), value));
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use axum::extract::{Request as Asked, State};
+    use axum::http::StatusCode;
+    use axum::response::{IntoResponse as _, Response};
+    use diptych::resilience::Policy;
+    use serde_json::json;
+
+    use super::*;
+
+    /// What each way of finding a handle answers, and what was asked.
+    #[derive(Default)]
+    struct World {
+        dns: Vec<String>,
+        site: Option<String>,
+        service: Option<String>,
+        appview: Option<String>,
+        asked: Vec<&'static str>,
+    }
+
+    type Shared = Arc<Mutex<World>>;
+
+    const HANDLE: &str = "alice.example.com";
+
+    /// A DID of which the letters say who it is.
+    fn did(letter: &str) -> String {
+        format!("did:plc:{}", letter.repeat(24))
+    }
+
+    /// One service on loopback that is the resolver, the handle's site, two services and the directory.
+    async fn answer(State(world): State<Shared>, request: Asked) -> Response {
+        let (path, query) =
+            (request.uri().path().to_owned(), request.uri().query().unwrap_or_default().to_owned());
+        let host =
+            request.headers().get("host").and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();
+        let mut world = world.lock().unwrap();
+        let text = |did: &Option<String>| match did {
+            Some(did) => did.clone().into_response(),
+            None => StatusCode::NOT_FOUND.into_response(),
+        };
+        let resolved = |did: &Option<String>| match did {
+            Some(did) => axum::Json(json!({"did": did})).into_response(),
+            None => (StatusCode::BAD_REQUEST, axum::Json(json!({"error": "HandleNotFound"}))).into_response(),
+        };
+        match path.as_str() {
+            "/dns" => {
+                assert_eq!(query, format!("name=_atproto.{HANDLE}&type=TXT"));
+                world.asked.push("dns");
+                let records: Vec<_> =
+                    world.dns.iter().map(|data| json!({"data": format!("\"{data}\"")})).collect();
+                axum::Json(json!({"Status": 0, "Answer": records})).into_response()
+            }
+            "/.well-known/atproto-did" => {
+                assert_eq!(host, HANDLE, "a site knows by the name for whom it is asked");
+                world.asked.push("site");
+                text(&world.site)
+            }
+            "/service/xrpc/com.atproto.identity.resolveHandle" => {
+                world.asked.push("service");
+                resolved(&world.service)
+            }
+            "/appview/xrpc/com.atproto.identity.resolveHandle" => {
+                world.asked.push("appview");
+                resolved(&world.appview)
+            }
+            // The directory of `did:plc`, and the documents of `did:web`. One of them goes by another name.
+            path => {
+                let (id, name) = match path {
+                    "/.well-known/did.json" => (format!("did:web:{}", host.replace(':', "%3A")), HANDLE),
+                    path if path.contains("zzzz") => {
+                        (path.trim_start_matches("/plc/").to_owned(), "mallory.example.com")
+                    }
+                    path if path.contains("missing") => return StatusCode::NOT_FOUND.into_response(),
+                    path => (path.trim_start_matches("/plc/").to_owned(), HANDLE),
+                };
+                axum::Json(json!({
+                    "id": id,
+                    "alsoKnownAs": [format!("at://{name}")],
+                    "verificationMethod": [{"id": format!("{id}#atproto"), "publicKeyMultibase": "zKey"}],
+                    "service": [{"id": "#atproto_pds", "serviceEndpoint": "https://pds.example.com/"}],
+                }))
+                .into_response()
+            }
+        }
+    }
+
+    /// The directory that such a world has, and its address.
+    async fn directory(world: World) -> (Directory, Shared, String) {
+        let world = Arc::new(Mutex::new(world));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://127.0.0.1:{}", listener.local_addr().unwrap().port());
+        let router = axum::Router::new().fallback(answer).with_state(Arc::clone(&world));
+        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        let mut options = BlueskyOptions::new("data", "cache");
+        options.plc = format!("{address}/plc");
+        options.dns = format!("{address}/dns");
+        options.well_known.clone_from(&address);
+        options.appview = format!("{address}/appview");
+        options.policy = Policy { attempts: 1, ..Policy::default() };
+        (Directory::new(Web::new(&options), &options), world, address)
+    }
+
+    async fn found(world: World) -> (Result<Identity, IdentityError>, Vec<&'static str>) {
+        let (directory, world, address) = directory(world).await;
+        let handle = Handle::parse(HANDLE).unwrap();
+        let found = directory.by_handle_at(&handle, Some(&format!("{address}/service"))).await;
+        let mut asked = world.lock().unwrap().asked.clone();
+        // The first two are asked at once.
+        let first = asked.len().min(2);
+        asked[..first].sort_unstable();
+        (found, asked)
+    }
+
+    #[tokio::test]
+    async fn a_handle_is_found_by_dns_then_its_site_then_services() {
+        let record = |letter: &str| format!("did={}", did(letter));
+        let both = ["dns", "site"];
+        let cases = [
+            ("DNS alone", World { dns: vec![record("a")], ..World::default() }, "a", both.to_vec()),
+            ("the site alone", World { site: Some(did("b")), ..World::default() }, "b", both.to_vec()),
+            (
+                "DNS before the site",
+                World { dns: vec![record("a")], site: Some(did("b")), ..World::default() },
+                "a",
+                both.to_vec(),
+            ),
+            (
+                "other records beside the one",
+                World { dns: vec!["v=spf1 -all".to_owned(), record("a")], ..World::default() },
+                "a",
+                both.to_vec(),
+            ),
+            (
+                "two that contradict each other are none",
+                World { dns: vec![record("a"), record("c")], site: Some(did("b")), ..World::default() },
+                "b",
+                both.to_vec(),
+            ),
+            (
+                "nonsense on the site is none",
+                World { site: Some("<html>".to_owned()), service: Some(did("d")), ..World::default() },
+                "d",
+                vec!["dns", "site", "service"],
+            ),
+            (
+                "the service that is at hand before the AppView",
+                World { service: Some(did("d")), appview: Some(did("e")), ..World::default() },
+                "d",
+                vec!["dns", "site", "service"],
+            ),
+            (
+                "the AppView last",
+                World { appview: Some(did("e")), ..World::default() },
+                "e",
+                vec!["dns", "site", "service", "appview"],
+            ),
+        ];
+        for (case, world, letter, ways) in cases {
+            let (identity, asked) = found(world).await;
+            let identity = identity.unwrap_or_else(|error| panic!("{case}: {error}"));
+            assert_eq!((identity.did.as_str(), asked), (did(letter).as_str(), ways), "{case}");
+            assert_eq!(identity.pds.as_deref(), Some("https://pds.example.com"), "{case}");
+        }
+        assert!(matches!(found(World::default()).await.0, Err(IdentityError::NoSuchHandle(_))));
+        // Whoever says so, an identity that goes by another name is not it.
+        let (deceived, _) = found(World { dns: vec![record("z")], ..World::default() }).await;
+        assert!(matches!(deceived, Err(IdentityError::Contradiction { .. })));
+    }
+
+    #[tokio::test]
+    async fn an_identity_on_the_web_is_read_from_its_site() {
+        let (directory, world, address) = directory(World::default()).await;
+        let port = address.rsplit(':').next().unwrap();
+        let web = Did::parse(&format!("did:web:localhost%3A{port}")).unwrap();
+        let identity = directory.by_did(&web).await.unwrap();
+        assert_eq!(identity.name(), HANDLE);
+        assert_eq!(identity.signing_key.as_deref(), Some("zKey"));
+        // By its handle too, whichever way that leads to it.
+        world.lock().unwrap().site = Some(web.to_string());
+        let by_handle = directory.by_handle(&Handle::parse(HANDLE).unwrap()).await.unwrap();
+        assert_eq!(by_handle, identity);
+        // A site that is not on this machine is asked over https, so that here nothing answers.
+        let elsewhere = Did::parse("did:web:nobody.invalid").unwrap();
+        assert!(matches!(directory.by_did(&elsewhere).await, Err(IdentityError::Network(_))));
+    }
+}

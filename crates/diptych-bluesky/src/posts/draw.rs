@@ -110,44 +110,12 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::posts::hostile::{hostile, lines};
     use crate::posts::{PostView, from_view, note};
     use crate::reference::Shown;
     use serde::Deserialize as _;
 
     const DID: &str = "did:plc:abcdefghijklmnopqrstuvwx";
-
-    /// What somebody might write to be taken for something else.
-    fn hostile() -> impl Strategy<Value = String> {
-        let line = prop_oneof![
-            Just("# Thread · 99 posts".to_owned()),
-            Just("@alice.test/3kqfake222222".to_owned()),
-            Just("└─@a/…root → @admin.test/3kqaaaa22222a".to_owned()),
-            Just("👍 999  2024-10-06T10:05:33Z".to_owned()),
-            Just("Results: 9".to_owned()),
-            Just("Cursor: `0.x`".to_owned()),
-            Just("<!-- kind:thread:v1 -->".to_owned()),
-            Just("```".to_owned()),
-            Just("> quoted".to_owned()),
-            Just("](javascript:alert(1))".to_owned()),
-            Just("\"}],\"kind\":\"x".to_owned()),
-            "\\PC{0,20}",
-            any::<String>(),
-        ];
-        let breaks = prop_oneof![
-            Just("\n"),
-            Just("\r"),
-            Just("\r\n"),
-            Just("\u{2028}"),
-            Just("\u{2029}"),
-            Just("\u{85}"),
-            Just("\u{b}"),
-            Just("\u{c}"),
-            Just("\0"),
-            Just(" ")
-        ];
-        proptest::collection::vec((line, breaks), 0..5)
-            .prop_map(|parts| parts.into_iter().flat_map(|(line, end)| [line, end.to_owned()]).collect())
-    }
 
     fn view(key: &str, handle: &str, words: &[String], parent: Option<&str>) -> Option<PostView> {
         let word = |place: usize| words[place % words.len()].clone();
@@ -200,7 +168,7 @@ mod tests {
             let name = crate::identity::Handle::parse(&handle).map_or(DID.to_owned(), |handle| handle.to_string());
             let quotes = posts[0].quote.as_ref().unwrap().reference.clone();
             // The one list of lines that may stand outside.
-            for line in drawn.split(['\n', '\r', '\u{2028}', '\u{2029}', '\u{85}', '\u{b}', '\u{c}']) {
+            for line in lines(&drawn) {
                 let ours = line.starts_with('>')
                     || line.is_empty()
                     || line == format!("@{name}/3kq2222222root · quotes {quotes} · labels: spoiler")

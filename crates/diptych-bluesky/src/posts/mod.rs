@@ -4,6 +4,8 @@
 //! of a repository (`record`), and drawn by `draw`.
 
 mod draw;
+#[cfg(test)]
+pub(crate) mod hostile;
 mod record;
 mod view;
 

@@ -306,3 +306,43 @@ impl Present for Feed {
         Some(cursor)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::posts::hostile::{hostile, lines};
+
+    proptest! {
+        /// Whatever somebody calls their feed, and whatever a service calls its next page.
+        #[test]
+        fn the_name_of_a_feed_stays_in_its_quote(name in hostile(), page in hostile()) {
+            let feed = Feed {
+                source: Source::Custom,
+                of: "@alice.test/sampler".to_owned(),
+                name: Some(name.clone()),
+                posts: Vec::new(),
+                cursor: Cursor::next(Some(&page)),
+                from: Cursor::default(),
+            };
+            let mut markdown = Markdown::new();
+            feed.markdown(&mut markdown);
+            let drawn = markdown.finish();
+            let mut cursors = 0;
+            for line in lines(&drawn) {
+                let ours = line.is_empty()
+                    || line.starts_with('>')
+                    || line == "# Feed · custom feed @alice.test/sampler";
+                let is_cursor = line == "Cursor: none, this is the end"
+                    || (line.starts_with("Cursor: `") && line.ends_with('`') && line.contains("0."));
+                cursors += usize::from(is_cursor);
+                prop_assert!(ours || is_cursor, "{line:?} in {drawn}");
+            }
+            prop_assert!(cursors == 1 && !drawn.contains("<!-- kind:"), "{drawn}");
+            let json = serde_json::to_string(&feed).unwrap();
+            let read: Value = serde_json::from_str(&json).unwrap();
+            prop_assert_eq!(read["name"].as_str().unwrap(), name.as_str());
+        }
+    }
+}

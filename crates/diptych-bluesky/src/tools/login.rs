@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Bluesky, given, invalid};
 use crate::accounts::{
-    Account, AccountError, Flow, Login as Method, OAUTH_FLOW, Outcome, PASSWORD_FLOW, Secret,
+    AccountError, Flow, Listed, Method, OAUTH_FLOW, Outcome, PASSWORD_FLOW, Secret, Storage,
 };
-use crate::identity::{Handle, Identity};
+use crate::identity::{Did, Handle, Identity};
 use crate::reference::AccountName;
 
 /// Where app passwords are made.
@@ -42,6 +42,21 @@ enum Command {
     List,
     Default,
     Delete,
+}
+
+/// `login` of a server that changes nothing.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct ListArguments {
+    /// list: this server is read-only.
+    #[allow(dead_code, reason = "there is only one, and it has to be named")]
+    command: OnlyList,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+enum OnlyList {
+    List,
 }
 
 /// An app password as an argument: its `Debug` says nothing.
@@ -132,14 +147,6 @@ enum How {
     AppPassword,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(inline)]
-enum Storage {
-    /// A file that only the user can read.
-    File,
-}
-
 /// Who is logged in.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -148,7 +155,6 @@ pub(crate) struct AccountList {
     /// Who was logged out just now.
     #[serde(skip_serializing_if = "Option::is_none")]
     removed: Option<String>,
-    storage: Storage,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -158,6 +164,8 @@ struct Entry {
     did: String,
     service: String,
     method: How,
+    /// Where the login is kept.
+    storage: Storage,
     default: bool,
 }
 
@@ -165,6 +173,9 @@ type Answer = Either<Login, AccountList>;
 
 pub(super) async fn login(cx: Cx<Bluesky>, arguments: Arguments) -> Result<Answer, Stop> {
     let handle = given(&arguments.handle);
+    if !matches!(arguments.command, Some(Command::List)) {
+        known(&cx)?;
+    }
     match arguments.command {
         Some(Command::List) => Ok(Either::Right(list(&cx, None).await?)),
         Some(Command::Default) => Ok(Either::Right(make_default(&cx, handle).await?)),
@@ -173,27 +184,49 @@ pub(super) async fn login(cx: Cx<Bluesky>, arguments: Arguments) -> Result<Answe
     }
 }
 
+/// `login` of a server that changes nothing.
+pub(super) async fn only_list(cx: Cx<Bluesky>, _arguments: ListArguments) -> Result<AccountList, Stop> {
+    list(&cx, None).await
+}
+
+/// All callers of a server share its logins, so over HTTP only those may change them whom the server knows by a token.
+fn known(cx: &Cx<Bluesky>) -> Result<(), ToolError> {
+    let caller = cx.caller();
+    if caller.is_remote() && caller.subject().is_none() {
+        return Err(ToolError::authentication(
+            "Over HTTP, logins can only be changed by callers whom the server knows, and it asks for no token.",
+        )
+        .hint("Log in on the server's own machine with `diptych call login`, or serve with a token."));
+    }
+    Ok(())
+}
+
 pub(super) async fn accounts(cx: Cx<Bluesky>, arguments: AccountsArguments) -> Result<AccountList, Stop> {
     match arguments.action {
         None | Some(Action::List) => list(&cx, None).await,
-        Some(Action::SetDefault) => make_default(&cx, given(&arguments.handle)).await,
+        Some(Action::SetDefault) => {
+            known(&cx)?;
+            make_default(&cx, given(&arguments.handle)).await
+        }
     }
 }
 
 pub(super) async fn logout(cx: Cx<Bluesky>, arguments: LogoutArguments) -> Result<AccountList, Stop> {
+    known(&cx)?;
     log_out(&cx, given(&arguments.handle), false).await
 }
 
 async fn list(cx: &Cx<Bluesky>, removed: Option<String>) -> Result<AccountList, Stop> {
     let (accounts, default) = cx.state().accounts.list().await?;
-    let entry = |account: &Account| Entry {
+    let entry = |account: &Listed| Entry {
         handle: account.handle.to_string(),
         did: account.did.to_string(),
         service: account.service.clone(),
         method: how(account),
+        storage: account.storage(),
         default: Some(&account.did) == default.as_ref(),
     };
-    Ok(AccountList { accounts: accounts.iter().map(entry).collect(), removed, storage: Storage::File })
+    Ok(AccountList { accounts: accounts.iter().map(entry).collect(), removed })
 }
 
 async fn make_default(cx: &Cx<Bluesky>, handle: Option<&str>) -> Result<AccountList, Stop> {
@@ -215,7 +248,7 @@ async fn log_out(cx: &Cx<Bluesky>, handle: Option<&str>, ask: bool) -> Result<Ac
 }
 
 /// The account of that handle; without one, somebody has to choose among those logged in.
-async fn chosen(cx: &Cx<Bluesky>, handle: Option<&str>, question: &str) -> Result<Account, Stop> {
+async fn chosen(cx: &Cx<Bluesky>, handle: Option<&str>, question: &str) -> Result<Listed, Stop> {
     let accounts = &cx.state().accounts;
     if let Some(handle) = handle {
         return Ok(accounts.find(Some(handle)).await?);
@@ -232,10 +265,10 @@ async fn chosen(cx: &Cx<Bluesky>, handle: Option<&str>, question: &str) -> Resul
         .into())
 }
 
-fn how(account: &Account) -> How {
-    match account.login {
-        Method::AppPassword { .. } => How::AppPassword,
-        Method::OAuth(_) => How::OAuth,
+fn how(account: &Listed) -> How {
+    match account.method() {
+        Method::AppPassword => How::AppPassword,
+        Method::OAuth => How::OAuth,
     }
 }
 
@@ -311,7 +344,7 @@ async fn with_password(
 ) -> Result<Login, Stop> {
     cx.commit();
     let account = cx.state().accounts.log_in_with_password(identity, handle, service, password).await?;
-    logged_in(cx, &account).await
+    logged_in(cx, &account.did).await
 }
 
 /// Asks for the app password: where it is hidden as it is typed, else on a page of ours, else not at all.
@@ -394,7 +427,7 @@ async fn in_the_browser(
 /// What a login in the browser came to.
 async fn ended(cx: &Cx<Bluesky>, flow: &Flow, outcome: Outcome) -> Result<Login, Stop> {
     match outcome {
-        Outcome::LoggedIn(account) => logged_in(cx, &account).await,
+        Outcome::LoggedIn(account) => logged_in(cx, &account.did).await,
         Outcome::Denied => Ok(Login::without(Status::Denied, Some(&flow.handle))),
         Outcome::Expired => {
             Err(ToolError::authentication("The login took too long.").hint("Call login again.").into())
@@ -403,16 +436,18 @@ async fn ended(cx: &Cx<Bluesky>, flow: &Flow, outcome: Outcome) -> Result<Login,
     }
 }
 
-async fn logged_in(cx: &Cx<Bluesky>, account: &Account) -> Result<Login, Stop> {
-    let (_, default) = cx.state().accounts.list().await?;
+async fn logged_in(cx: &Cx<Bluesky>, did: &Did) -> Result<Login, Stop> {
+    let (accounts, default) = cx.state().accounts.list().await?;
+    // Somebody may have logged it out again at this very moment.
+    let account = accounts.into_iter().find(|account| account.did == *did).ok_or(AccountError::Nobody)?;
     Ok(Login {
         status: Status::LoggedIn,
+        method: Some(how(&account)),
+        storage: Some(account.storage()),
+        default: Some(default.as_ref() == Some(did)),
         handle: Some(account.handle.to_string()),
         did: Some(account.did.to_string()),
-        service: Some(account.service.clone()),
-        method: Some(how(account)),
-        storage: Some(Storage::File),
-        default: Some(default.as_ref() == Some(&account.did)),
+        service: Some(account.service),
     })
 }
 
@@ -442,7 +477,10 @@ impl Present for Login {
                     line.text(self.did.as_deref().unwrap_or_default());
                 });
                 markdown.paragraph(|line| {
-                    line.literal("The login is kept in a file that only you can read.");
+                    line.literal(match self.storage {
+                        Some(Storage::Keyring) => "The login is kept in the keyring of this machine.",
+                        _ => "The login is kept in a file that only you can read.",
+                    });
                 });
             }
             Status::Declined => not_logged_in(markdown, "Not logged in: declined."),
@@ -483,14 +521,15 @@ impl Present for AccountList {
                     How::OAuth => ", in the browser (OAuth)",
                     How::AppPassword => ", with an app password",
                 });
+                line.literal(match account.storage {
+                    Storage::Keyring => ", kept in the keyring",
+                    Storage::File => ", kept in a file that only you can read",
+                });
                 if account.default {
                     line.literal(", default");
                 }
             });
         }
-        markdown.paragraph(|line| {
-            line.literal("Logins are kept in a file that only you can read.");
-        });
     }
 
     fn records(&self) -> usize {

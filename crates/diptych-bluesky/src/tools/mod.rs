@@ -71,8 +71,24 @@ impl Bluesky {
 /// ```
 #[must_use]
 pub fn toolset(options: BlueskyOptions) -> Toolset<Bluesky> {
+    let read_only = options.read_only;
     let toolset = Toolset::new("bluesky", Bluesky::new(options));
-    reading().into_iter().chain(writing()).chain(deprecated()).fold(toolset, Toolset::with)
+    let toolset = reading().into_iter().fold(toolset, Toolset::with);
+    if read_only {
+        return toolset.with(who_is_logged_in());
+    }
+    writing().into_iter().chain(deprecated()).fold(toolset, Toolset::with)
+}
+
+/// What is left of `login` where nothing may be changed.
+fn who_is_logged_in() -> Tool<Bluesky> {
+    tool("login", login::only_list)
+        .title("Who is logged in")
+        .description(
+            "Shows which Bluesky accounts are logged in, with the command list. This server is read-only: it logs nobody \
+             in or out.",
+        )
+        .read_only()
 }
 
 fn reading() -> Vec<Tool<Bluesky>> {

@@ -163,3 +163,51 @@ impl Present for Profile {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::posts::hostile::{hostile, lines};
+
+    proptest! {
+        /// Whatever somebody calls themselves, says of themselves or uses as a picture, what stands outside the quote is
+        /// ours.
+        #[test]
+        fn a_bio_stays_in_its_quote(words in proptest::collection::vec(hostile(), 3), handle in any::<bool>()) {
+            let profile = Profile {
+                handle: handle.then(|| "alice.test".to_owned()),
+                did: "did:plc:abcdefghijklmnopqrstuvwx".to_owned(),
+                name: Some(words[0].clone()),
+                bio: Some(words[1].clone()),
+                followers: 1,
+                following: 2,
+                posts: 3,
+                link: "https://bsky.app/profile/alice.test".to_owned(),
+                avatar: Some(format!("https://cdn.example.com/{}", words[2])),
+                pinned: None,
+                latest: Vec::new(),
+            };
+            let mut markdown = Markdown::new();
+            profile.markdown(&mut markdown);
+            let drawn = markdown.finish();
+            let mut pictures = 0;
+            for line in lines(&drawn) {
+                let ours = line.is_empty()
+                    || line.starts_with('>')
+                    || line == format!("# Profile · @{}", profile.handle.as_ref().unwrap_or(&profile.did))
+                    || ["1 followers  2 following  3 posts", &profile.did, &profile.link].contains(&line);
+                let is_picture = line.starts_with("![avatar](https://cdn.example.com/")
+                    && line.ends_with(')')
+                    && line.matches("](").count() == 1;
+                pictures += usize::from(is_picture);
+                prop_assert!(ours || is_picture, "{line:?} in {drawn}");
+            }
+            prop_assert!(pictures <= 1 && !drawn.contains("<!-- kind:"), "{drawn}");
+            let json = serde_json::to_string(&profile).unwrap();
+            let read: Value = serde_json::from_str(&json).unwrap();
+            prop_assert_eq!(read["bio"].as_str().unwrap(), words[1].as_str());
+        }
+    }
+}

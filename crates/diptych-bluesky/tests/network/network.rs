@@ -6,7 +6,7 @@ use std::time::Duration;
 use diptych::Server;
 use diptych::client::{Answers, Client, Dial, Question, Reply, Response};
 use diptych::resilience::Policy;
-use diptych_bluesky::{BlueskyOptions, toolset};
+use diptych_bluesky::{BlueskyOptions, Secrets, toolset};
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
@@ -137,6 +137,8 @@ impl Sky {
         options.well_known = network.at("/pds");
         options.dns = String::new();
         options.policy = policy();
+        // Nothing of a test belongs into the keyring of whoever runs it.
+        options.secrets = Secrets::File;
         change(&mut options);
         let server = Server::builder("sky", "0.0.0").toolset(toolset(options)).strict().build().unwrap();
         Sky { network: network.clone(), folder, server }

@@ -192,6 +192,13 @@ pub(crate) const BLUESKY_PASSWORD_FORM: Setting = Setting {
     scope: Scope::Server,
     help: "Let clients ask for an app password by form, which the MCP specification forbids",
 };
+pub(crate) const BLUESKY_SECRETS: Setting = Setting {
+    name: "bluesky-secrets",
+    kind: Kind::Choice(&["auto", "keyring", "file"]),
+    default: "auto",
+    scope: Scope::Server,
+    help: "Where logins are kept: in the system's keyring if it works, only there, or in a file for you alone",
+};
 pub(crate) const STRUCTURED: Setting = Setting {
     name: "structured",
     kind: Kind::Choice(&["auto", "always", "never"]),
@@ -325,6 +332,7 @@ pub(crate) const TABLE: [&Setting; 34] = [
     &BLUESKY_SERVICE,
     &BLUESKY_DNS,
     &BLUESKY_PASSWORD_FORM,
+    &BLUESKY_SECRETS,
     &STRUCTURED,
     &BUDGET,
     &TIME_LIMIT,

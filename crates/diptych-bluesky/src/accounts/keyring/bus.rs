@@ -186,7 +186,8 @@ fn message(serial: u32, method: &Method<'_>, signature: &str, body: &[u8]) -> Ve
 
 /// How long a message is, from its first sixteen bytes: up to its body, and as a whole.
 fn lengths(start: &[u8; 16]) -> Result<(usize, usize)> {
-    let number = |at: usize| u32::from_le_bytes([start[at], start[at + 1], start[at + 2], start[at + 3]]) as usize;
+    let number =
+        |at: usize| u32::from_le_bytes([start[at], start[at + 1], start[at + 2], start[at + 3]]) as usize;
     let head = (16 + number(12)).next_multiple_of(8);
     let whole = head + number(4);
     if start[0] == b'l' && whole <= MOST { Ok((head, whole)) } else { Err(KeyringError::Nonsense) }
@@ -246,7 +247,10 @@ impl Bus {
 
     fn limit(&self, patience: Duration) -> Result<()> {
         let limit = Some(patience.max(Duration::from_millis(1)));
-        self.stream.set_read_timeout(limit).and_then(|()| self.stream.set_write_timeout(limit)).map_err(absent)
+        self.stream
+            .set_read_timeout(limit)
+            .and_then(|()| self.stream.set_write_timeout(limit))
+            .map_err(absent)
     }
 
     /// A line of the greeting.
@@ -356,9 +360,9 @@ fn address(text: &str) -> Option<Address> {
     pairs.into_iter().find_map(|(key, value)| {
         let value = unescape(value)?;
         match key {
-            "path" => {
-                Some(Address::Path(PathBuf::from(<std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(value))))
-            }
+            "path" => Some(Address::Path(PathBuf::from(
+                <std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(value),
+            ))),
             "abstract" => Some(Address::Abstract(value)),
             _ => None,
         }
@@ -409,7 +413,8 @@ mod tests {
             address("unix:abstract=/tmp/dbus-x,guid=12"),
             Some(Address::Abstract(b"/tmp/dbus-x".to_vec()))
         );
-        for text in ["", "tcp:host=localhost,port=1", "unix:", "unix:path=%2", "unix:path=%zz", "autolaunch:"] {
+        for text in ["", "tcp:host=localhost,port=1", "unix:", "unix:path=%2", "unix:path=%zz", "autolaunch:"]
+        {
             assert_eq!(address(text), None, "{text}");
         }
     }
@@ -453,8 +458,9 @@ mod tests {
             bytes[0] = b'l';
             // Lengths that are believable now and then.
             if bytes[1] % 2 == 0 {
-                bytes[4..8].copy_from_slice(&[bytes[2] % 32, 0, 0, 0]);
-                bytes[12..16].copy_from_slice(&[bytes[3] % 128, 0, 0, 0]);
+                let (body, fields) = (bytes[2] % 32, bytes[3] % 128);
+                bytes[4..8].copy_from_slice(&[body, 0, 0, 0]);
+                bytes[12..16].copy_from_slice(&[fields, 0, 0, 0]);
             }
             if let Ok((head, whole)) = lengths(bytes[..16].try_into().unwrap()) {
                 bytes.resize(whole, 0);

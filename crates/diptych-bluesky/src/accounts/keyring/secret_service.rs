@@ -46,7 +46,14 @@ impl Open {
         Ok(open)
     }
 
-    fn call(&mut self, path: &str, interface: &str, name: &str, signature: &str, body: &Writer) -> Result<Reader> {
+    fn call(
+        &mut self,
+        path: &str,
+        interface: &str,
+        name: &str,
+        signature: &str,
+        body: &Writer,
+    ) -> Result<Reader> {
         let interface = format!("org.freedesktop.Secret.{interface}");
         self.bus.call(&Method { of: SERVICE, path, interface: &interface, name }, signature, body)
     }

@@ -9,7 +9,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use diptych::Server;
-use diptych::client::{Client, Reply};
+use diptych::client::{Client, Notice, Reply};
 use diptych::resilience::Policy;
 use diptych::testing::Contract;
 use serde_json::{Value, json};
@@ -55,8 +55,14 @@ impl Drop for Network {
 
 impl Network {
     async fn of(repository: Repository) -> Self {
-        let world: Shared = Arc::new(Mutex::new(World { states: vec![repository], ..World::default() }));
+        Self::with(|_| repository).await
+    }
+
+    /// A network of which the repository knows the port.
+    async fn with(repository: impl FnOnce(u16) -> Repository) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let repository = repository(listener.local_addr().unwrap().port());
+        let world: Shared = Arc::new(Mutex::new(World { states: vec![repository], ..World::default() }));
         let address = format!("http://{}", listener.local_addr().unwrap());
         let state = (Arc::clone(&world), address.clone());
         let router = axum::Router::new().fallback(answer).with_state(state);
@@ -135,6 +141,7 @@ async fn answer(State((world, address)): State<(Shared, String)>, request: Reque
         "/xrpc/com.atproto.identity.resolveHandle" => match parameter("handle") {
             Some("alice.test") => json(json!({"did": ALICE})),
             Some("bob.test") => json(json!({"did": BOB})),
+            Some("walter.test") => json(json!({"did": current.author.did})),
             _ => (axum::http::StatusCode::BAD_REQUEST, axum::Json(json!({"error": "HandleNotFound"})))
                 .into_response(),
         },
@@ -176,6 +183,15 @@ async fn answer(State((world, address)): State<(Shared, String)>, request: Reque
                 "id": ALICE,
                 "alsoKnownAs": ["at://alice.test"],
                 "verificationMethod": [{"id": format!("{ALICE}#atproto"), "publicKeyMultibase": author.public_key()}],
+                "service": [{"id": "#atproto_pds", "serviceEndpoint": address}],
+            }))
+        }
+        "/.well-known/did.json" => {
+            let id = &current.author.did;
+            json(json!({
+                "id": id,
+                "alsoKnownAs": ["at://walter.test"],
+                "verificationMethod": [{"id": "#atproto", "publicKeyMultibase": current.author.public_key()}],
                 "service": [{"id": "#atproto_pds", "serviceEndpoint": address}],
             }))
         }
@@ -444,4 +460,48 @@ async fn the_contract_is_kept() {
         .await;
     let own: Vec<String> = problems.into_iter().filter(|problem| problem.starts_with("search")).collect();
     assert_eq!(own, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn an_account_on_the_web_has_a_history_too() {
+    let network = Network::with(|port| {
+        let mut repository = Repository::new(Author::secp256k1(&format!("did:web:localhost%3A{port}"), 5));
+        repository.post(1, "Baked on a site of my own");
+        repository
+    })
+    .await;
+    let did = network.world.lock().unwrap().states[0].author.did.clone();
+    for account in [did.as_str(), "@walter.test"] {
+        let reply = network.search(json!({"account": account, "query": "baked"})).await;
+        assert!(!reply.is_error, "{}", reply.text());
+        let answer = reply.json().unwrap();
+        assert_eq!(texts(&answer), ["Baked on a site of my own"], "{answer}");
+        assert_eq!(answer["posts"][0]["uri"].as_str().unwrap().split('/').nth(2), Some(did.as_str()));
+    }
+    assert!(network.asked().contains(&"/.well-known/did.json".to_owned()));
+}
+
+#[tokio::test]
+async fn fetching_a_history_says_how_far_it_is() {
+    let mut repository = Repository::new(Author::p256(ALICE, 3));
+    for number in 0..4_000 {
+        repository.post(number, "Sourdough needs patience, and patience needs sourdough");
+    }
+    let network = Network::of(repository).await;
+    let client = Client::in_process(&network.server).connect().await.unwrap();
+    let reply = client.call("search", json!({"account": "alice.test", "query": "sourdough"})).await.unwrap();
+    assert!(!reply.is_error, "{}", reply.text());
+    let mut heard = Vec::new();
+    // All of it was sent before the answer; what else might come is not waited for.
+    while let Ok(Some(notice)) = tokio::time::timeout(Duration::from_millis(300), client.notice()).await {
+        if let Notice::Progress { done, total, message } = notice {
+            assert_eq!(message.as_deref(), Some("Fetching everything that alice.test posted"));
+            heard.push((done, total));
+        }
+    }
+    client.close().await;
+    assert!(heard.len() >= 3, "{heard:?}");
+    assert!(heard.is_sorted_by(|one, next| one.0 < next.0), "it only goes on: {heard:?}");
+    let (last, total) = heard[heard.len() - 1];
+    assert_eq!(Some(last), total, "it ends where it said it would: {heard:?}");
 }
