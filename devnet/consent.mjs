@@ -57,5 +57,7 @@ export const consent = async ({ url, handle, password, deny = false }) => {
   const target = redirect.headers.location
   if (!target) throw new Error(`there was no redirect (${redirect.status})`)
   const arrived = await new Browser().visit(target, 'cross-site')
-  return { target: new URL(target).origin, status: arrived.status, page: arrived.text }
+  // The code is for tests that look for where it must not be.
+  const code = new URL(target).searchParams.get('code') ?? ''
+  return { target: new URL(target).origin, status: arrived.status, page: arrived.text, code }
 }

@@ -10,6 +10,7 @@ import crypto from 'node:crypto'
 import { consent } from './consent.mjs'
 import { freePort } from './loopback.mjs'
 import { startDatabase } from './database.mjs'
+import { endServices, signalService, startService } from './services.mjs'
 
 const [file] = process.argv.slice(2)
 if (!file) throw new Error('usage: node network.mjs FILE')
@@ -32,6 +33,7 @@ const stop = async () => {
 }
 // However it ends, a crash included.
 process.on('exit', () => {
+  endServices()
   database.stop()
   // The database takes a moment to let go of its files, and here nothing can be waited for but time itself.
   for (let attempt = 0; attempt < 60; attempt++) {
@@ -83,6 +85,9 @@ const services = {
   // The AppView has seen everything that was written so far.
   settle: async () => { await network.processAll(20_000); return {} },
   expired: async ({ did }) => ({ token: expiredToken(did) }),
+  // A service of one's own: started (again, where it is named), stopped, killed.
+  startService: (which) => startService({ folder, plc: `http://localhost:${ports.plc}`, ...which }),
+  signalService,
 }
 const control = http.createServer((request, response) => {
   let text = ''

@@ -105,6 +105,11 @@ const STEPS: &[Step] = &[
         run: external::bluesky::step,
     },
     Step {
+        name: "keyring",
+        about: "the logins of bluesky in a real keyring, on a bus of its own",
+        run: external::keyring::step,
+    },
+    Step {
         name: "catalogue",
         about: "the catalogue's examples, type-checked against the real packages",
         run: external::catalogue::step,

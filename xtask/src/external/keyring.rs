@@ -27,16 +27,19 @@ pub(crate) fn step(context: &mut Context) -> Result<Tally, String> {
     build.current_dir(&context.root).args(["test", "--package", "diptych-bluesky", "--lib", "--no-run"]);
     context.log.run(build, BUILD_LIMIT)?.expect("building the tests")?;
     // Neither the keyring nor the bus of whoever runs this.
-    let folder = tempfile::tempdir().map_err(|error| format!("cannot make a folder: {error}"))?;
+    let folder = std::env::temp_dir().join(format!("keyring-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).map_err(|error| format!("cannot make a folder: {error}"))?;
     let cargo = cargo();
     let mut command = Command::new("dbus-run-session");
     command.current_dir(&context.root).args(["--", "sh", "-c", UNLOCK, "sh"]).arg(cargo.get_program());
     command.args(["test", "--package", "diptych-bluesky", "--lib", "--", "a_real_keyring"]);
     for variable in ["XDG_DATA_HOME", "XDG_RUNTIME_DIR"] {
-        command.env(variable, folder.path());
+        command.env(variable, &folder);
     }
     command.env("DIPTYCH_KEYRING", "1");
-    let finished = context.log.run(command, BUILD_LIMIT)?;
+    let finished = context.log.run(command, BUILD_LIMIT);
+    let _ = std::fs::remove_dir_all(&folder);
+    let finished = finished?;
     let mut tally = test_results(&finished.output);
     if !finished.success && tally.failed == 0 || tally.passed + tally.failed < LEAST {
         tally.add(&Tally { failed: 1, note: "the tests did not run".to_owned(), ..Tally::default() });

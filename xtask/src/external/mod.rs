@@ -6,6 +6,7 @@ pub(crate) mod catalogue;
 pub(crate) mod conformance;
 pub(crate) mod devnet;
 pub(crate) mod inspector;
+pub(crate) mod keyring;
 pub(crate) mod memory;
 pub(crate) mod python;
 pub(crate) mod semantic;

@@ -18,14 +18,36 @@ async fn the_definitions_of_the_tools() {
     assert!(!text.contains(&retired));
     insta::assert_json_snapshot!("definitions", definitions);
     assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none(), "listing the tools opens nothing");
-    let read_only =
-        Server::builder("sky", "0.0.0").toolset(toolset(options)).read_only(true).build().unwrap();
-    let mut names: Vec<String> = read_only.tools().iter().map(|tool| tool.name().to_owned()).collect();
-    names.sort();
-    assert!(
-        names.iter().all(|name| ["feed", "profile", "search", "thread"].contains(&name.as_str())),
-        "{names:?}"
-    );
+}
+
+#[tokio::test]
+async fn a_server_that_changes_nothing_still_says_who_is_logged_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = BlueskyOptions::new(folder.path().join("data"), folder.path().join("cache"));
+    let build = |options: &BlueskyOptions| {
+        let builder = Server::builder("sky", "0.0.0").toolset(toolset(options.clone()));
+        builder.read_only(true).strict().build().unwrap()
+    };
+    let names = |server: &Server| {
+        let mut names: Vec<String> = server.tools().iter().map(|tool| tool.name().to_owned()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(&build(&options)), ["feed", "profile", "search", "thread"]);
+    options.read_only = true;
+    let server = build(&options);
+    assert_eq!(names(&server), ["feed", "login", "profile", "search", "thread"]);
+    let problems = Contract::of(&server)
+        .answers("login", json!({"command": "list"}))
+        .fails("login", json!({"command": "delete", "handle": "alice.test"}))
+        .fails("login", json!({"command": "default", "handle": "alice.test"}))
+        .fails("login", json!({"handle": "alice.test", "password": "x"}))
+        .problems()
+        .await;
+    // The others need a network.
+    let problems: Vec<&String> = problems.iter().filter(|problem| problem.starts_with("login")).collect();
+    assert!(problems.is_empty(), "{problems:#?}");
+    assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none(), "reading makes no file");
 }
 
 #[tokio::test]

@@ -122,6 +122,72 @@ async fn a_service_that_dies_in_the_middle_of_a_call() {
 }
 
 #[tokio::test]
+async fn a_service_whose_process_is_killed_in_the_middle_of_a_call() {
+    let Some(network) = network() else { return };
+    let (mut sky, own) = Sky::alone(&network).await;
+    let call = json!({"text": "Said while the process was killed"});
+    // It takes the request and does not get to answering it.
+    own.signal("SIGSTOP").await;
+    let client = sky.dial();
+    let pending = tokio::spawn({
+        let call = call.clone();
+        async move { client.call("post", call).await.unwrap() }
+    });
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(!pending.is_finished());
+    own.signal("SIGKILL").await;
+    let error = pending.await.unwrap().structured.unwrap();
+    assert_eq!((&error["code"], &error["retryable"]), (&json!("NETWORK_ERROR"), &json!(true)), "{error}");
+    assert!(error["details"]["hint"].as_str().unwrap().contains("nothing is posted twice"), "{error}");
+    let error = sky.fails("post", call.clone()).await;
+    assert_eq!(error["retryable"], true, "there is nobody at all: {error}");
+    // The service comes back, and so does our own process: the same call is the same post, once.
+    own.revive().await;
+    sky.restart();
+    let posted = sky.done("post", call.clone()).await;
+    let again = sky.done("post", call).await;
+    assert_eq!((&again["repeated"], &again["posts"][0]["uri"]), (&json!(true), &posted["posts"][0]["uri"]));
+    let posts = own.posts().await;
+    assert_eq!(posts.len(), 1, "{posts:?}");
+    assert_eq!(posts[0]["uri"], posted["posts"][0]["uri"]);
+}
+
+#[tokio::test]
+async fn the_appview_is_down_for_somebody_who_is_logged_in() {
+    let Some(network) = network() else { return };
+    let (sky, own) = Sky::alone(&network).await;
+    for (tool, arguments) in [
+        ("feed", json!({})),
+        ("thread", json!({"post": network.post("root")})),
+        ("profile", json!({"account": own.at("handle")})),
+        ("search", json!({"account": "everyone", "query": "x"})),
+    ] {
+        let error = sky.fails(tool, arguments).await;
+        assert_eq!(
+            (&error["code"], &error["retryable"]),
+            (&json!("SERVER_ERROR"), &json!(true)),
+            "{tool}: {error}"
+        );
+    }
+    // What the service does by itself goes on: who is logged in, writing, and one's own history.
+    let list = sky.done("login", json!({"command": "list"})).await;
+    assert_eq!(list["accounts"][0]["handle"], own.at("handle"));
+    let mut posted = sky.call("post", json!({"text": "Nobody will see this for a while"})).await;
+    // The breaker of the service may have opened, and is asked again in a moment.
+    for _ in 0..20 {
+        if !posted.is_error {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        posted = sky.call("post", json!({"text": "Nobody will see this for a while"})).await;
+    }
+    assert!(!posted.is_error, "{}", posted.text());
+    assert_eq!(own.posts().await.len(), 1);
+    let found = sky.done("search", json!({"account": own.at("handle"), "query": "while"})).await;
+    assert_eq!(found["posts"][0]["text"], "Nobody will see this for a while");
+}
+
+#[tokio::test]
 async fn the_appview_is_down() {
     let Some(network) = network() else { return };
     let sky = Sky::with(&network, |options| options.appview = "http://127.0.0.1:1".to_owned());

@@ -110,6 +110,7 @@ pub(crate) struct Sky {
     pub(crate) network: Network,
     pub(crate) folder: TempDir,
     pub(crate) server: Server,
+    options: BlueskyOptions,
 }
 
 /// Quick to give up, for tests that make things fail.
@@ -140,8 +141,24 @@ impl Sky {
         // Nothing of a test belongs into the keyring of whoever runs it.
         options.secrets = Secrets::File;
         change(&mut options);
-        let server = Server::builder("sky", "0.0.0").toolset(toolset(options)).strict().build().unwrap();
-        Sky { network: network.clone(), folder, server }
+        Sky { network: network.clone(), folder, server: server(&options), options }
+    }
+
+    /// Another process, with the same folders.
+    pub(crate) fn restart(&mut self) {
+        self.server = server(&self.options);
+    }
+
+    /// A service of one's own, which may be killed, and a server that is logged in there.
+    pub(crate) async fn alone(network: &Network) -> (Self, Own) {
+        let own = Own(network.clone(), network.control("startService", json!({})).await);
+        let sky = Self::with(network, |options| {
+            options.service = own.at("pds");
+            options.well_known = own.at("pds");
+            options.policy.open_for = Duration::from_millis(50);
+        });
+        sky.done("login", json!({"handle": own.at("handle"), "password": own.at("appPassword")})).await;
+        (sky, own)
     }
 
     /// A server on which somebody is logged in.
@@ -195,6 +212,39 @@ impl Sky {
     pub(crate) fn stored(&self) -> Value {
         let bytes = std::fs::read(self.folder.path().join("data/accounts.json")).unwrap();
         serde_json::from_slice(&bytes).unwrap()
+    }
+}
+
+fn server(options: &BlueskyOptions) -> Server {
+    Server::builder("sky", "0.0.0").toolset(toolset(options.clone())).strict().build().unwrap()
+}
+
+/// A PDS in a process of its own, with one account on it and an AppView that is not there.
+pub(crate) struct Own(Network, Value);
+
+impl Own {
+    pub(crate) fn at(&self, name: &str) -> String {
+        self.1[name].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) async fn signal(&self, signal: &str) {
+        self.0.control("signalService", json!({"id": self.1["id"], "signal": signal})).await;
+    }
+
+    /// Starts it again after it was killed: the same service at the same address.
+    pub(crate) async fn revive(&self) {
+        let again = self.0.control("startService", json!({"id": self.1["id"]})).await;
+        assert_eq!(again, self.1);
+    }
+
+    /// The posts that it has, for a second client.
+    pub(crate) async fn posts(&self) -> Vec<Value> {
+        let url = format!("{}/xrpc/com.atproto.repo.listRecords", self.at("pds"));
+        let did = self.at("did");
+        let query = [("repo", did.as_str()), ("collection", "app.bsky.feed.post")];
+        let list: Value =
+            reqwest::Client::new().get(url).query(&query).send().await.unwrap().json().await.unwrap();
+        list["records"].as_array().unwrap().clone()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Writing: what is posted is what is there, seen by a second client, and it is there once.
 
+use diptych::Http;
 use diptych::client::Client;
 use serde_json::{Value, json};
 
@@ -134,6 +135,116 @@ async fn the_same_call_again_posts_nothing() {
 }
 
 #[tokio::test]
+async fn the_same_call_to_another_process_posts_nothing() {
+    let Some(network) = network() else { return };
+    let mut sky = Sky::of(&network, "frank").await;
+    let text = format!("Said by one process {}", sky.mark());
+    let call = json!({"text": text, "images": [{"source": PIXEL, "alt": "a pixel"}]});
+    let first = sky.done("post", call.clone()).await;
+    assert!(first.get("repeated").is_none(), "{first}");
+    sky.restart();
+    let again = sky.done("post", call.clone()).await;
+    assert_eq!((&again["repeated"], uri(&again)), (&json!(true), uri(&first)));
+    let same = |records: &[Value]| records.iter().filter(|record| record["value"]["text"] == text).count();
+    let before = network.record(&uri(&first)).await;
+    assert_eq!(same(&network.records("frank", "app.bsky.feed.post").await), 1);
+    sky.done("post", call.clone()).await;
+    assert_eq!(network.record(&uri(&first)).await, before, "not even its hash has changed");
+    // What was deleted may be said again.
+    let agree = sky.dial().accepts(json!({"confirm": true}));
+    agree.call("react", json!({"delete": [uri(&first)]})).await.unwrap();
+    let new = sky.done("post", call).await;
+    assert!(new.get("repeated").is_none() && uri(&new) != uri(&first), "{new}");
+    assert_eq!(same(&network.records("frank", "app.bsky.feed.post").await), 1);
+}
+
+/// A photograph, as a camera writes it: with the place where it was taken, held upright.
+fn photograph() -> (Vec<u8>, Vec<u8>) {
+    let segment = |kind: u8, data: &[u8]| {
+        let length = u16::try_from(data.len() + 2).unwrap().to_be_bytes();
+        [&[0xff, kind], length.as_slice(), data].concat()
+    };
+    let mut exif = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0".to_vec();
+    exif.extend_from_slice(b"52.5200 N 13.4050 E");
+    let frame = segment(0xc0, &[8, 0, 9, 0, 16, 1, 1, 0x11, 0]);
+    let pixels = [segment(0xda, &[1, 1, 0, 0, 63, 0]), b"pixels".to_vec()].concat();
+    let file = [&[0xff, 0xd8], segment(0xe1, &exif).as_slice(), &frame, &pixels, &[0xff, 0xd9]].concat();
+    (file, pixels)
+}
+
+#[tokio::test]
+async fn a_photograph_is_posted_without_its_place() {
+    let Some(network) = network() else { return };
+    let sky = Sky::of(&network, "erin").await;
+    let (bytes, pixels) = photograph();
+    let file = sky.folder.path().join("photograph.jpg");
+    std::fs::write(&file, bytes).unwrap();
+    let call = json!({"text": "", "images": [{"source": file, "alt": "A square"}]});
+    let record = network.record(&uri(&sky.done("post", call).await)).await;
+    let image = &record["value"]["embed"]["images"][0];
+    assert_eq!(image["aspectRatio"], json!({"width": 9, "height": 16}), "as it is held");
+    let (did, cid) = (network.did("erin"), image["image"]["ref"]["$link"].as_str().unwrap().to_owned());
+    let url = format!("{}/xrpc/com.atproto.sync.getBlob?did={did}&cid={cid}", network.at("/pds"));
+    let blob = reqwest::get(url).await.unwrap().bytes().await.unwrap();
+    let has = |part: &[u8]| blob.windows(part.len()).any(|window| window == part);
+    assert!(has(&pixels) && !has(b"52.5200") && !has(b"13.4050"), "{blob:?}");
+}
+
+#[tokio::test]
+async fn callers_over_http_get_neither_files_nor_logins_without_being_known() {
+    let Some(network) = network() else { return };
+    let sky = Sky::of(&network, "erin").await;
+    let file = sky.folder.path().join("pixel.png");
+    let pixel = base64_of(PIXEL.split(',').next_back().unwrap());
+    std::fs::write(&file, pixel).unwrap();
+    let password = network.at("/people/frank/appPassword");
+    for token in [None, Some("a-token-of-the-test")] {
+        let http = token.iter().fold(Http::new(), |http, token| http.bearer_token(*token, "ada"));
+        let bound = sky.server.bind_http("127.0.0.1:0".parse().unwrap(), http).await.unwrap();
+        let url = bound.url();
+        let serving = tokio::spawn(bound.serve(std::future::pending()));
+        let call = async |tool: &str, arguments: Value| {
+            let dial = token.iter().fold(Client::url(&url), |dial, token| dial.token(*token));
+            dial.call(tool, arguments).await.unwrap().structured.unwrap()
+        };
+        let refused = call("post", json!({"text": "x", "images": [{"source": file, "alt": ""}]})).await;
+        assert_eq!(refused["code"], "CLIENT_ERROR", "whoever it is: {refused}");
+        assert!(refused["message"].as_str().unwrap().contains("does not read files for callers over HTTP"));
+        assert_eq!(call("login", json!({"command": "list"})).await["accounts"][0]["handle"], "erin.test");
+        for (tool, arguments) in [
+            ("login", json!({"handle": "frank.test", "password": password})),
+            ("login", json!({"command": "default", "handle": "frank.test"})),
+            ("login", json!({"command": "delete", "handle": "frank.test"})),
+        ] {
+            let answer = call(tool, arguments).await;
+            if token.is_some() {
+                assert_ne!(answer["kind"], "toolError:v1", "{answer}");
+            } else {
+                assert_eq!(answer["code"], "AUTHENTICATION_ERROR", "{answer}");
+                assert!(
+                    answer["details"]["hint"].as_str().unwrap().contains("diptych call login"),
+                    "{answer}"
+                );
+            }
+        }
+        if token.is_none() {
+            assert_eq!(call("logout", json!({})).await["code"], "AUTHENTICATION_ERROR");
+            let default = json!({"action": "set-default", "handle": "erin.test"});
+            assert_eq!(call("accounts", default).await["code"], "AUTHENTICATION_ERROR");
+        }
+        serving.abort();
+    }
+    // The same file for whoever started the server.
+    sky.done("post", json!({"text": "", "images": [{"source": file, "alt": "a pixel"}]})).await;
+}
+
+/// What a second client makes of base64.
+fn base64_of(text: &str) -> Vec<u8> {
+    use base64::Engine as _;
+    base64::prelude::BASE64_STANDARD.decode(text).unwrap()
+}
+
+#[tokio::test]
 async fn only_images_are_posted() {
     let Some(network) = network() else { return };
     let sky = Sky::of(&network, "erin").await;
@@ -144,6 +255,8 @@ async fn only_images_are_posted() {
         ("/no/such/file.png", "is not a file that can be read"),
         ("data:image/png;base64,!!!", "must be base64"),
         ("data:text/plain;base64,aGVsbG8=", "must be a PNG"),
+        ("data:image/png;base64,iVBORw0KGgpzZWNyZXQgc2VjcmV0IHNlY3JldA==", "must be a PNG"),
+        ("/dev/zero", "is not a file that can be read"),
     ] {
         let error = sky.fails("post", json!({"text": "x", "images": [{"source": source, "alt": ""}]})).await;
         assert!(error["message"].as_str().unwrap().contains(problem), "{error}");
