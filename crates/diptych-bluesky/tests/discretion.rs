@@ -149,14 +149,12 @@ impl Wire {
             "io.modelcontextprotocol/clientInfo": {"name": "discretion", "version": "0"},
             "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}, "url": {}}},
         }});
-        let mut states = 0;
-        for _ in 0..5 {
+        for states in 0..5 {
             let result = self.request("tools/call", params.clone(), None).await;
             let Some(state) = result["requestState"].as_str() else {
                 assert!(states > 0, "{result}");
                 return result["structuredContent"].clone();
             };
-            states += 1;
             let read: Vec<Vec<u8>> = state.split('.').filter_map(|part| BASE64.decode(part).ok()).collect();
             assert!(!read.is_empty(), "a state that cannot be looked into: {state}");
             for part in read {

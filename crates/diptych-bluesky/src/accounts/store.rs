@@ -263,6 +263,7 @@ impl Held {
     }
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "it ends the error, and reads as a function for `map_err`")]
 fn broken(error: io::Error) -> AccountError {
     tracing::error!(%error, "the logins cannot be read or written");
     AccountError::Store

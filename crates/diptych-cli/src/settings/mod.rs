@@ -313,7 +313,7 @@ pub(crate) const LOG: Setting = Setting {
 };
 
 /// Every setting, in the order in which people read of them.
-pub(crate) const TABLE: [&Setting; 34] = [
+pub(crate) const TABLE: [&Setting; 35] = [
     &TOOLSETS,
     &READ_ONLY,
     &PATTERNS,

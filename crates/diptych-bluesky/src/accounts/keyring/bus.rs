@@ -234,7 +234,7 @@ pub(super) struct Bus {
 impl Bus {
     /// The bus of the session that this process belongs to.
     pub(super) fn session() -> Result<Self> {
-        let stream = addresses().iter().find_map(|address| connect(address)).ok_or(KeyringError::Absent)?;
+        let stream = addresses().iter().find_map(connect).ok_or(KeyringError::Absent)?;
         let mut bus = Bus { stream, serial: 0 };
         bus.limit(PATIENCE)?;
         // Who we are is what the socket says.

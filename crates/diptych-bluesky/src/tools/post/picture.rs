@@ -256,7 +256,7 @@ fn webp(bytes: &[u8]) -> Option<Picture> {
         let start = kept.len();
         match name {
             b"VP8 " | b"VP8L" | b"ANMF" | b"VP8X" | b"ANIM" | b"ALPH" | b"ICCP" => {
-                kept.extend_from_slice(chunk)
+                kept.extend_from_slice(chunk);
             }
             _ => continue,
         }
