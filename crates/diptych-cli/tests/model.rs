@@ -24,7 +24,7 @@ fn real_model() -> Option<PathBuf> {
     std::env::var_os("DIPTYCH_TEST_MODEL").map(PathBuf::from)
 }
 
-/// A service with the endpoint of an embedder that wants the key `secret`; gives its address. It ends with the tests.
+/// A service with the endpoint of an embedder that wants the key `hush-hush`; gives its address. It ends with the tests.
 fn service() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -47,7 +47,7 @@ fn answer(stream: &mut TcpStream) {
             break;
         }
         length = line.strip_prefix("content-length: ").map_or(length, |length| length.parse().unwrap());
-        has_key |= line == "authorization: bearer secret";
+        has_key |= line == "authorization: bearer hush-hush";
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();
@@ -164,7 +164,7 @@ fn the_embeddings_of_a_service_are_made_and_used() {
     let url = service();
     let machine = Machine::new();
     let settings = [("DIPTYCH_EMBEDDER_URL", url.as_str()), ("DIPTYCH_EMBEDDER_MODEL", "fruit-3")];
-    let with_key = [settings[0], settings[1], ("DIPTYCH_EMBEDDER_KEY", "secret")];
+    let with_key = [settings[0], settings[1], ("DIPTYCH_EMBEDDER_KEY", "hush-hush")];
     let made = machine.run_with(&["call", "create_entities", "--entities", ADA], &with_key, "");
     assert_eq!(made.code, 0, "{made:?}");
     let refused = machine.run_with(&["graph", "embed"], &settings, "");
@@ -194,7 +194,7 @@ fn the_embeddings_of_a_service_are_made_and_used() {
     let doctor = machine.run_with(&["doctor", "--network"], &settings, "");
     assert!(doctor.out.contains("WRONG  The embedder refuses the key."), "{}", doctor.out);
     let config = machine.run_with(&["config"], &with_key, "");
-    assert!(!config.out.contains("secret"), "{}", config.out);
+    assert!(!config.out.contains("hush-hush"), "{}", config.out);
 }
 
 #[test]

@@ -43,6 +43,7 @@ fn every_setting_can_be_given_in_every_place() {
             ("structured", _) => ("always", "\"always\"".to_owned()),
             ("toolsets", _) => ("patterns", "[\"patterns\"]".to_owned()),
             ("embedder", _) => ("none", "\"none\"".to_owned()),
+            ("bluesky-secrets", _) => ("file", "\"file\"".to_owned()),
             ("model-folder", _) => ("/model", "\"/model\"".to_owned()),
             ("graph-db", _) => ("/graph.db", "\"/graph.db\"".to_owned()),
             ("http", _) => ("127.0.0.1:1", "\"127.0.0.1:1\"".to_owned()),
