@@ -140,9 +140,6 @@ pub(crate) fn graph(settings: &Settings) -> GraphOptions {
     let file = settings.text(&GRAPH_DB).unwrap_or(GRAPH_DB.default);
     let mut options = GraphOptions::new(file, settings.text(&PROJECT).unwrap_or_default());
     options.across_projects = settings.switch(&GRAPH_ALL_PROJECTS);
-    if let Some(tokens) = settings.count(&BUDGET) {
-        options.budget = usize::try_from(tokens).unwrap_or(usize::MAX);
-    }
     let types = |setting| {
         let types = settings.list(setting);
         (!types.is_empty()).then(|| types.iter().cloned().collect())

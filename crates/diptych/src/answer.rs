@@ -177,7 +177,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// The text.
+    /// The text. One that is too large for an answer is cut between lines.
     pub fn new(text: impl Into<String>) -> Self {
         Text { text: text.into(), attachments: Vec::new() }
     }
@@ -197,6 +197,16 @@ impl Present for Text {
         if !self.text.is_empty() {
             markdown.text(&self.text);
         }
+    }
+
+    fn records(&self) -> usize {
+        self.text.lines().count()
+    }
+
+    fn cut(&mut self, keep: usize) -> Option<String> {
+        let kept: usize = self.text.split_inclusive('\n').take(keep).map(str::len).sum();
+        self.text.truncate(kept);
+        None
     }
 
     fn attachments(&self) -> Vec<Content> {

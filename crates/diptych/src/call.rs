@@ -96,6 +96,13 @@ impl Call {
         &self.0.name
     }
 
+    /// How many bytes the answer may take. What is larger is cut between records; a tool that knows better what
+    /// to leave out can do so before.
+    pub fn budget(&self) -> usize {
+        // Bytes are four to a token.
+        self.0.server.settings().budget.saturating_mul(4)
+    }
+
     /// The format of the answer.
     pub fn format(&self) -> Format {
         self.0.format

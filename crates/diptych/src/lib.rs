@@ -69,6 +69,7 @@ mod protocol;
 mod registry;
 pub mod resilience;
 mod resource;
+mod sample;
 mod schema;
 mod serve;
 mod server;
@@ -92,11 +93,12 @@ pub use content::{Annotations as ContentAnnotations, Audience, Content, Contents
 pub use field::{Choice, Field};
 pub use format::Format;
 pub use markdown::{Drawn, Line, Markdown, Quote, Row, Table};
-pub use needs::{NeedsInput, OrAsk, Sample};
+pub use needs::{NeedsInput, OrAsk};
 pub use profile::Structured;
 pub use prompt::{ArgumentDefinition, Messages, Prompt, PromptDefinition, prompt};
 pub use protocol::{PROTOCOL_LOG, is_discreet};
 pub use resource::{Reading, Resource, ResourceDefinition, resource};
+pub use sample::{Root, Roots, Sample, Sampled};
 pub use schema::{JsonObject, NoArguments};
 #[cfg(feature = "oauth")]
 pub use serve::Issuer;

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use crate::answer::{Answer, Panels};
 use crate::field::{Field, form_schema};
 use crate::markdown::Markdown;
+use crate::sample::Sample;
 use crate::wire::Dialog;
 
 /// The tool cannot go on without something.
@@ -153,14 +154,16 @@ impl NeedsInput {
         self
     }
 
-    /// Asks the client's model for a message as well, or instead when there is no field.
+    /// Asks the client's model for a message as well, or instead when there is no field. The tool reads it, as a
+    /// [`Sampled`](crate::Sampled), with [`Call::answer`](crate::Call::answer).
     #[must_use]
     pub fn sample(mut self, key: impl Into<String>, sample: Sample) -> Self {
         self.also.push((key.into(), Wanted::Sample(sample)));
         self
     }
 
-    /// Asks for the client's roots as well, or instead when there is no field.
+    /// Asks for the client's roots as well, or instead when there is no field. The tool reads them, as
+    /// [`Roots`](crate::Roots), with [`Call::answer`](crate::Call::answer).
     #[must_use]
     pub fn roots(mut self, key: impl Into<String>) -> Self {
         self.also.push((key.into(), Wanted::Roots));
@@ -263,28 +266,6 @@ impl fmt::Debug for NeedsInput {
             .field("message", &self.message)
             .field("fields", &self.fields)
             .finish_non_exhaustive()
-    }
-}
-
-/// A message that the client's own model is asked to write.
-#[derive(Debug, Clone)]
-pub struct Sample {
-    pub(crate) prompt: String,
-    pub(crate) system: Option<String>,
-    pub(crate) max_tokens: u32,
-}
-
-impl Sample {
-    /// A prompt, and how long the message may be.
-    pub fn new(prompt: impl Into<String>, max_tokens: u32) -> Self {
-        Sample { prompt: prompt.into(), system: None, max_tokens }
-    }
-
-    /// Instructions for the model.
-    #[must_use]
-    pub fn system(mut self, system: impl Into<String>) -> Self {
-        self.system = Some(system.into());
-        self
     }
 }
 

@@ -6,7 +6,7 @@
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
-use crate::needs::Sample;
+use crate::sample::Sample;
 
 /// Something a client may or may not be able to do for a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

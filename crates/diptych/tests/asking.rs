@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex};
 
 use diptych::client::{Answers, Client, Protocol, Question, Response};
 use diptych::{
-    Cx, Field, Markdown, NeedsInput, NoArguments, Present, Sample, Server, Stop, Structured, Text, Toolset,
-    tool,
+    Cx, Field, Markdown, NeedsInput, NoArguments, Present, Roots, Sample, Sampled, Server, Stop, Structured,
+    Text, Toolset, tool,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 use tokio::sync::watch;
 
 /// Flows that pages finish: by key, whether they have.
@@ -67,12 +67,13 @@ async fn secret(cx: Cx<Flows>, _: NoArguments) -> Result<Text, Stop> {
 }
 
 async fn others(cx: Cx<Flows>, _: NoArguments) -> Result<Text, Stop> {
-    let (Some(greeting), Some(roots)) = (cx.answer::<Value>("greeting"), cx.answer::<Value>("roots")) else {
+    let (Some(greeting), Some(roots)) = (cx.answer::<Sampled>("greeting"), cx.answer::<Roots>("roots"))
+    else {
         return Err(NeedsInput::new("Others", "The model and the roots are needed.")
             .sample("greeting", Sample::new("Greet me.", 20).system("Be kind."))
             .roots("roots"))?;
     };
-    Ok(Text::new(format!("{} in {}", greeting["content"]["text"], roots["roots"][0]["uri"])))
+    Ok(Text::new(format!("{} in {}", greeting.text(), roots.roots[0].uri)))
 }
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -239,7 +240,7 @@ async fn the_model_and_the_roots_are_asked_on_both_lifecycles() {
     for protocol in Protocol::TESTED {
         let dial = || Client::in_process(&server).protocol(protocol);
         let reply = dial().samples("Hello!").root("file:///work").call("others", json!({})).await.unwrap();
-        assert_eq!(reply.text(), "\"Hello!\" in \"file:///work\"", "{protocol:?}");
+        assert_eq!(reply.text(), "Hello! in file:///work", "{protocol:?}");
         let reply = dial()
             .samples("Hello!")
             .root("file:///work")

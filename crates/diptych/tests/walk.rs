@@ -348,6 +348,47 @@ async fn an_answer_over_the_budget_is_cut_at_a_record_and_says_so() {
     assert_eq!(seen, (0..3000).collect::<Vec<u64>>());
 }
 
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Recite {
+    lines: usize,
+    words: usize,
+}
+
+async fn recite(_cx: Cx, recite: Recite) -> Result<Text, Stop> {
+    let line = |number| format!("{number}: {}", "word ".repeat(recite.words).trim_end());
+    Ok(Text::new((1..=recite.lines).map(line).collect::<Vec<_>>().join("\n")))
+}
+
+#[tokio::test]
+async fn a_text_over_the_budget_is_cut_between_lines() {
+    let tools = Toolset::new("t", ()).with(tool("recite", recite).description("Recites.").read_only());
+    let server = Server::builder("t", "0").toolset(tools).budget(100).strict().build().unwrap();
+    for format in Format::ALL {
+        let reply = call(&server, "recite", json!({"lines": 100, "words": 5, "format": format})).await;
+        let structured = reply.structured.clone().unwrap();
+        let text = structured["text"].as_str().unwrap();
+        let shown = text.lines().count();
+        assert!(shown > 1 && text.lines().all(|line| line.ends_with(": word word word word word")), "{text}");
+        assert_eq!(structured["truncated"], json!({"shown": shown, "total": 100}));
+        if format.has_markdown() {
+            let note = format!("Showing {shown} of 100. Narrow the request to see the rest.");
+            assert_eq!(reply.text().lines().last(), Some(note.as_str()));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_record_that_is_larger_than_the_budget_is_not_cut() {
+    let tools = Toolset::new("t", ()).with(tool("recite", recite).description("Recites.").read_only());
+    let server = Server::builder("t", "0").toolset(tools).budget(100).strict().build().unwrap();
+    let reply = call(&server, "recite", json!({"lines": 3, "words": 100})).await;
+    assert!(reply.is_error);
+    insta::assert_snapshot!(reply.text(), @r"
+    The answer is larger than the 100 tokens that fit.
+    Not even its first record fits: ask for others, or for a part of it. The server's budget can be raised.
+    ");
+}
+
 #[tokio::test]
 async fn the_profile_decides_on_the_structured_panel() {
     let server = asks::server().unwrap();

@@ -4,7 +4,7 @@ use diptych::{Cx, Markdown, Present, Stop};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fit::{cut_together, squeeze};
+use super::fit::{cut_together, room, squeeze};
 use super::{Graph, change, draw, tell};
 use crate::store::{Entity, NewEntity, SimilarName};
 
@@ -83,7 +83,7 @@ pub(super) async fn create_entities(
         entities: outcome.entities,
         skipped: outcome.skipped,
         similar: outcome.similar,
-        room: cx.state().room,
+        room: room(&cx),
     };
     answer.squeeze();
     Ok(answer)

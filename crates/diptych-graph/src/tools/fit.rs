@@ -3,9 +3,15 @@
 //! The toolkit cuts lists between records. What it cannot cut is a list of one, so a page that has come down to a
 //! single record is squeezed here: observations beyond the room are counted instead of shown, relations dropped.
 
+use diptych::Call;
 use serde::Serialize;
 
 use crate::store::{Entity, EntityVersion, Relation};
+
+/// The most bytes that one record may take in JSON: Markdown and JSON together may say everything three times over.
+pub(super) fn room(call: &Call) -> usize {
+    call.budget() / 3
+}
 
 /// How many bytes a value takes as JSON.
 fn size(value: &impl Serialize) -> usize {

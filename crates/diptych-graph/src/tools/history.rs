@@ -4,7 +4,7 @@ use diptych::{Cx, Markdown, More, Present, Stop};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fit::squeeze_version;
+use super::fit::{room, squeeze_version};
 use super::reading::page_from;
 use super::{Graph, ask, draw};
 use crate::store::{EntityVersion, HistoryPage, Numbered, RelationKey, RelationVersion, Timestamp};
@@ -81,12 +81,13 @@ pub(super) async fn get_entity_history(
     cx: Cx<Graph>,
     arguments: GetEntityHistory,
 ) -> Result<EntityHistory, Stop> {
+    let room = room(&cx);
     ask(&cx, move |graph| {
         let page = page_from(arguments.cursor.as_deref())?;
         let entity_name = arguments.entity_name;
         let mut history = graph.store.entity_history(&graph.project, &entity_name, &page)?;
-        squeeze_version(&mut history.versions, graph.room);
-        Ok(EntityHistory { entity_name, total_versions: history.total, history, room: graph.room })
+        squeeze_version(&mut history.versions, room);
+        Ok(EntityHistory { entity_name, total_versions: history.total, history, room })
     })
     .await
 }

@@ -44,8 +44,6 @@ pub struct GraphOptions {
     pub project: String,
     /// Whether reading and searching look at all projects of the store.
     pub across_projects: bool,
-    /// The server's size budget in tokens. A single record that would fill it is shown in part.
-    pub budget: usize,
     /// The rules of the store, its greatest size and its clock.
     pub store: StoreOptions,
     /// What makes the vectors for searches by meaning; without one they are by words.
@@ -59,7 +57,6 @@ impl GraphOptions {
             database: database.into(),
             project: project.into(),
             across_projects: false,
-            budget: 25_000,
             store: StoreOptions::default(),
             embedder: None,
         }
@@ -72,10 +69,6 @@ pub struct Graph {
     store: Arc<Store>,
     project: Project,
     scope: Scope,
-    /// The most bytes that one record may take in JSON.
-    room: usize,
-    /// The most bytes that an answer may take.
-    budget: usize,
     meaning: Option<Arc<Meaning>>,
     worker: Option<Arc<Worker>>,
 }
@@ -87,9 +80,7 @@ impl Graph {
         let store = Arc::new(Store::open(&options.database, options.store)?);
         let meaning = options.embedder.map(|embedder| Arc::new(Meaning::new(Arc::clone(&store), embedder)));
         let worker = meaning.as_ref().map(|meaning| Arc::new(Worker::start(Arc::clone(meaning))));
-        // Bytes are four to a token; Markdown and JSON together may say everything three times over.
-        let budget = options.budget.saturating_mul(4);
-        Ok(Graph { store, project, scope, room: budget / 3, budget, meaning, worker })
+        Ok(Graph { store, project, scope, meaning, worker })
     }
 }
 

@@ -4,7 +4,7 @@ use diptych::{Cx, Markdown, Present, Stop};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fit::{Cut, cut_together, fit_list};
+use super::fit::{Cut, cut_together, fit_list, room};
 use super::{Graph, change, draw, tell};
 use crate::store::{AddedObservations, EntityObservations, NewObservations};
 
@@ -72,8 +72,7 @@ pub(super) async fn add_observations(
         let changed = outcome.results.iter().filter(|result| !result.added_observations.is_empty());
         tell(&cx, changed.map(|result| result.entity_name.as_str()));
     }
-    let mut answer =
-        ObservationsAdded { added: outcome.added, results: outcome.results, room: cx.state().room };
+    let mut answer = ObservationsAdded { added: outcome.added, results: outcome.results, room: room(&cx) };
     answer.squeeze();
     Ok(answer)
 }
@@ -163,7 +162,7 @@ pub(super) async fn delete_observations(
         deleted: outcome.deleted,
         results: outcome.results,
         missing: outcome.missing,
-        room: cx.state().room,
+        room: room(&cx),
     };
     answer.squeeze();
     Ok(answer)

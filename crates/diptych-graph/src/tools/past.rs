@@ -4,6 +4,7 @@ use diptych::{Cx, Markdown, More, Present, Stop};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::fit::room;
 use super::reading::{cut_page, more_of, page_from, squeeze_page};
 use super::{Graph, ask, draw};
 use crate::store::{Decay, GraphPage, NotATime, StoreError, Timestamp};
@@ -89,13 +90,14 @@ impl Present for GraphAtTime {
 }
 
 pub(super) async fn get_graph_at_time(cx: Cx<Graph>, arguments: GetGraphAtTime) -> Result<GraphAtTime, Stop> {
+    let room = room(&cx);
     ask(&cx, move |graph| {
         let timestamp = arguments.timestamp.read("timestamp")?;
         let request = page_from(arguments.cursor.as_deref())?;
         let mut page = graph.store.graph_at(&graph.scope, timestamp, &request)?;
-        squeeze_page(&mut page, graph.room);
+        squeeze_page(&mut page, room);
         let total = total(graph, &page, timestamp, request.cursor.is_none())?;
-        Ok(GraphAtTime { timestamp, graph: page, total, room: graph.room })
+        Ok(GraphAtTime { timestamp, graph: page, total, room })
     })
     .await
 }
@@ -172,6 +174,7 @@ pub(super) async fn get_decayed_graph(
     cx: Cx<Graph>,
     arguments: GetDecayedGraph,
 ) -> Result<DecayedGraph, Stop> {
+    let room = room(&cx);
     ask(&cx, move |graph| {
         let (begun, cursor) = undated(arguments.cursor.as_deref());
         let reference_time = match (&arguments.reference_time, begun) {
@@ -183,9 +186,9 @@ pub(super) async fn get_decayed_graph(
         let half_life_days = arguments.half_life_days;
         let decay = Decay { half_life_days, floor: arguments.min_confidence };
         let mut page = graph.store.decayed_graph(&graph.scope, reference_time, &decay, &request)?;
-        squeeze_page(&mut page, graph.room);
+        squeeze_page(&mut page, room);
         let total = total(graph, &page, reference_time, request.cursor.is_none())?;
-        Ok(DecayedGraph { reference_time, half_life_days, graph: page, total, room: graph.room })
+        Ok(DecayedGraph { reference_time, half_life_days, graph: page, total, room })
     })
     .await
 }

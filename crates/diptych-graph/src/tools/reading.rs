@@ -4,7 +4,7 @@ use diptych::{Cx, Markdown, More, Present, Stop};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fit::{keep_touching, squeeze};
+use super::fit::{keep_touching, room, squeeze};
 use super::{Graph, ask, draw};
 use crate::store::{Cursor, Entity, GraphPage, GraphSummary, PageRequest, Relation, StoreError};
 
@@ -77,11 +77,12 @@ impl Present for WholeGraph {
 }
 
 pub(super) async fn read_graph(cx: Cx<Graph>, arguments: ReadGraph) -> Result<WholeGraph, Stop> {
+    let (budget, room) = (cx.budget(), room(&cx));
     ask(&cx, move |graph| {
         let request = page_from(arguments.cursor.as_deref())?;
-        let mut page = graph.store.read_graph_within(&graph.scope, &request, graph.budget)?;
-        squeeze_page(&mut page, graph.room);
-        Ok(WholeGraph { summary: graph.store.summary(&graph.scope)?, page, room: graph.room })
+        let mut page = graph.store.read_graph_within(&graph.scope, &request, budget)?;
+        squeeze_page(&mut page, room);
+        Ok(WholeGraph { summary: graph.store.summary(&graph.scope)?, page, room })
     })
     .await
 }
@@ -148,19 +149,18 @@ impl Nodes {
 }
 
 pub(super) async fn open_nodes(cx: Cx<Graph>, arguments: OpenNodes) -> Result<Nodes, Stop> {
-    let opened = ask(&cx, move |graph| {
-        // A single entity that fills the answer is squeezed into less.
-        let bytes = if arguments.names.len() == 1 { graph.room } else { graph.budget };
-        graph.store.open_nodes_within(&graph.scope, &arguments.names, bytes)
-    })
-    .await?;
+    let room = room(&cx);
+    // A single entity that fills the answer is squeezed into less.
+    let bytes = if arguments.names.len() == 1 { room } else { cx.budget() };
+    let opened =
+        ask(&cx, move |graph| graph.store.open_nodes_within(&graph.scope, &arguments.names, bytes)).await?;
     let mut nodes = Nodes {
         found: opened.entities.len(),
         entities: opened.entities,
         relations: opened.relations,
         missing: opened.missing,
         more_relations: opened.more_relations,
-        room: cx.state().room,
+        room,
     };
     nodes.squeeze();
     Ok(nodes)

@@ -4,7 +4,7 @@ use diptych::{Cx, Markdown, Present, Stop, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fit::{cut_together, squeeze};
+use super::fit::{cut_together, room, squeeze};
 use super::{Graph, ask, change, draw, tell};
 use crate::store::{NewRelation, Relation, RelationFacts, RelationKey};
 
@@ -73,7 +73,7 @@ pub(super) async fn create_relations(
         created: outcome.relations.len(),
         relations: outcome.relations,
         skipped: outcome.skipped,
-        room: cx.state().room,
+        room: room(&cx),
     };
     answer.squeeze();
     Ok(answer)

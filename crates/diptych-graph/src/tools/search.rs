@@ -4,7 +4,7 @@ use diptych::{Cx, Markdown, More, Present, Stop};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fit::{keep_touching, squeeze};
+use super::fit::{keep_touching, room, squeeze};
 use super::reading::{is_false, page_from};
 use super::{Graph, ask, draw};
 use crate::store::{Cursor, Entity, MatchQuality, Relation, SearchPage, SearchRequest};
@@ -122,14 +122,15 @@ impl Present for NodeSearchResults {
 }
 
 pub(super) async fn search_nodes(cx: Cx<Graph>, arguments: SearchNodes) -> Result<NodeSearchResults, Stop> {
+    let budget = cx.budget();
     let page = ask(&cx, move |graph| {
         let mut page = page_from(arguments.cursor.as_deref())?;
         page.limit = arguments.limit.unwrap_or(page.limit);
         let SearchNodes { query, entity_types, .. } = arguments;
-        graph.store.search_within(&graph.scope, &SearchRequest { query, entity_types, page }, graph.budget)
+        graph.store.search_within(&graph.scope, &SearchRequest { query, entity_types, page }, budget)
     })
     .await?;
-    Ok(NodeSearchResults::of(page, cx.state().room))
+    Ok(NodeSearchResults::of(page, room(&cx)))
 }
 
 pub(super) fn found(markdown: &mut Markdown, count: usize, at_least: bool, quality: MatchQuality) {

@@ -7,7 +7,7 @@ use diptych_search::{Document, Index, Purpose, cosine, fuse, similarity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fit::squeeze;
+use super::fit::{room, squeeze};
 use super::resources::missing;
 use super::search::{Mode, found};
 use super::{Graph, ask, draw};
@@ -150,20 +150,25 @@ pub(super) async fn semantic_search(
     cx: Cx<Graph>,
     arguments: SemanticSearch,
 ) -> Result<SemanticResults, Stop> {
-    let mut answer = ask(&cx, move |graph| search(graph, &arguments)).await?;
+    let room = room(&cx);
+    let mut answer = ask(&cx, move |graph| search(graph, &arguments, room)).await?;
     answer.squeeze();
     Ok(answer)
 }
 
-fn search(graph: &Graph, asked: &SemanticSearch) -> Result<SemanticResults, StoreError> {
-    match by_meaning(graph, asked)? {
+fn search(graph: &Graph, asked: &SemanticSearch, room: usize) -> Result<SemanticResults, StoreError> {
+    match by_meaning(graph, asked, room)? {
         Ok(results) => Ok(results),
-        Err(why) => by_words(graph, asked, &why),
+        Err(why) => by_words(graph, asked, &why, room),
     }
 }
 
 /// The search that was asked for, or a sentence that says why it cannot be made.
-fn by_meaning(graph: &Graph, asked: &SemanticSearch) -> Result<Result<SemanticResults, String>, StoreError> {
+fn by_meaning(
+    graph: &Graph,
+    asked: &SemanticSearch,
+    room: usize,
+) -> Result<Result<SemanticResults, String>, StoreError> {
     let Some(meaning) = &graph.meaning else { return Ok(Err("No embedder is configured.".to_owned())) };
     let embedder = meaning.embedder();
     let embedded =
@@ -203,7 +208,7 @@ fn by_meaning(graph: &Graph, asked: &SemanticSearch) -> Result<Result<SemanticRe
         };
         (entities.map(with_cosine).collect(), Mode::Semantic)
     };
-    Ok(Ok(SemanticResults { count: results.len(), results, mode, reason, quality: None, room: graph.room }))
+    Ok(Ok(SemanticResults { count: results.len(), results, mode, reason, quality: None, room }))
 }
 
 /// Both rankings in one. The candidates of both are scored by words in the same way: by the part of the query that they
@@ -262,7 +267,12 @@ fn certainty(score: f32) -> f32 {
     ((score - none) / (all - none)).clamp(score.min(1.0) * 0.1, 1.0)
 }
 
-fn by_words(graph: &Graph, asked: &SemanticSearch, why: &str) -> Result<SemanticResults, StoreError> {
+fn by_words(
+    graph: &Graph,
+    asked: &SemanticSearch,
+    why: &str,
+    room: usize,
+) -> Result<SemanticResults, StoreError> {
     let page = graph.store.best_by_words(&graph.scope, &asked.query, &asked.entity_types, asked.limit)?;
     Ok(SemanticResults {
         count: page.entities.len(),
@@ -273,7 +283,7 @@ fn by_words(graph: &Graph, asked: &SemanticSearch, why: &str) -> Result<Semantic
              effect, and there are no similarities."
         )),
         quality: Some(page.quality),
-        room: graph.room,
+        room,
     })
 }
 

@@ -28,7 +28,6 @@ impl Memory {
         let clock = Arc::new(AtomicI64::new(1_800_000_000_000));
         let hand = clock.clone();
         let mut options = GraphOptions::new(folder.path().join("deep").join("graph.db"), "garden");
-        options.budget = budget;
         options.store = StoreOptions {
             clock: Arc::new(move || Timestamp::from_millis(hand.load(Ordering::SeqCst))),
             ..StoreOptions::default()

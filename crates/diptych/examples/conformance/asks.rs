@@ -4,8 +4,8 @@
 //! something a model made up.
 
 use diptych::{
-    Capability, Choice, Cx, Field, NeedsInput, NoArguments, OrAsk as _, Sample, Stop, Text, Tool, Toolset,
-    tool,
+    Capability, Choice, Cx, Field, NeedsInput, NoArguments, OrAsk as _, Roots, Sample, Sampled, Stop, Text,
+    Tool, Toolset, tool,
 };
 use serde_json::{Map, Value};
 
@@ -23,17 +23,9 @@ fn ask_confirmation() -> NeedsInput {
         .field(Field::boolean("ok").person_only())
 }
 
-/// The first words of a message that a model wrote.
-fn words(message: &Value) -> String {
-    let content = &message["content"];
-    let text = content["text"].as_str().or_else(|| content[0]["text"].as_str());
-    text.unwrap_or_default().to_owned()
-}
-
 /// Where the client works.
-fn folders(answer: &Value) -> String {
-    let roots = answer["roots"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let uris: Vec<&str> = roots.iter().filter_map(|root| root["uri"].as_str()).collect();
+fn folders(answer: &Roots) -> String {
+    let uris: Vec<&str> = answer.roots.iter().map(|root| root.uri.as_str()).collect();
     uris.join(", ")
 }
 
@@ -63,12 +55,12 @@ struct Sampling {
 }
 
 async fn sampling(cx: Cx, arguments: Sampling) -> Result<Text, Stop> {
-    let message: Value = cx.answer("answer").or_ask(|| {
+    let message: Sampled = cx.answer("answer").or_ask(|| {
         NeedsInput::new("Model Needed", "This needs a client that has a model.")
             .sample("answer", Sample::new(arguments.prompt, 100))
             .as_error()
     })?;
-    Ok(Text::new(format!("LLM response: {}", words(&message))))
+    Ok(Text::new(format!("LLM response: {}", message.text())))
 }
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -125,15 +117,15 @@ async fn name(cx: Cx, _: NoArguments) -> Result<Text, Stop> {
 }
 
 async fn sample(cx: Cx, _: NoArguments) -> Result<Text, Stop> {
-    let message: Value = cx.answer("capital_question").or_ask(|| {
+    let message: Sampled = cx.answer("capital_question").or_ask(|| {
         NeedsInput::new("Model Needed", "This needs a client that has a model.")
             .sample("capital_question", Sample::new("What is the capital of France?", 100))
     })?;
-    Ok(Text::new(words(&message)))
+    Ok(Text::new(message.text()))
 }
 
 async fn roots(cx: Cx, _: NoArguments) -> Result<Text, Stop> {
-    let answer: Value = cx.answer("client_roots").or_ask(|| {
+    let answer: Roots = cx.answer("client_roots").or_ask(|| {
         NeedsInput::new("Roots Needed", "This needs a client that names its folders.").roots("client_roots")
     })?;
     Ok(Text::new(format!("The client works in: {}", folders(&answer))))
@@ -147,7 +139,7 @@ async fn request_state(cx: Cx, _: NoArguments) -> Result<Text, Stop> {
 async fn multiple_inputs(cx: Cx, _: NoArguments) -> Result<Text, Stop> {
     let all = || {
         let name: String = cx.answer("name")?;
-        let greeting = words(&cx.answer("greeting")?);
+        let greeting = cx.answer::<Sampled>("greeting")?.text();
         let folders = folders(&cx.answer("client_roots")?);
         Some(format!("{greeting} {name}, at work in: {folders}"))
     };
@@ -175,11 +167,11 @@ async fn by_capability(cx: Cx, _: NoArguments) -> Result<Text, Stop> {
         let name: String = cx.answer("name").or_ask(ask_name)?;
         return Ok(Text::new(format!("Hello, {name}!")));
     }
-    let message: Value = cx.answer("greeting").or_ask(|| {
+    let message: Sampled = cx.answer("greeting").or_ask(|| {
         NeedsInput::new("Model Needed", "This needs a client that has a person or a model to ask.")
             .sample("greeting", Sample::new("Generate a greeting", 50))
     })?;
-    Ok(Text::new(words(&message)))
+    Ok(Text::new(message.text()))
 }
 
 /// All of them only read, so a request state may come back twice.

@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 
 use super::connection::Connection;
 use super::convert;
-use crate::needs::Sample;
+use crate::sample::Sample;
 use crate::wire::{Dialog, Fault, Level, Lifecycle, Reaction, Wire};
 
 /// A way to one client, while its request runs.

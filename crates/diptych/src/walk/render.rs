@@ -64,7 +64,7 @@ impl Rendering {
                 return Ok(self.assemble(drawing, false));
             }
             if keep <= 1 {
-                return Err(too_large(self.budget));
+                return Err(too_large(self.budget, keep));
             }
             // Records differ in size, so the estimate is approached from above, a step at least each time.
             let fitting = keep.saturating_mul(self.budget) / size;
@@ -176,8 +176,12 @@ fn say_truncated(markdown: &mut Markdown, truncated: &Truncated) {
     });
 }
 
-fn too_large(budget: usize) -> ToolError {
-    ToolError::client(format!("The answer is larger than the {} tokens that fit.", budget / 4)).hint(
-        "Ask for less: use a limit, a filter or a more specific query. The server's budget can be raised.",
-    )
+/// A record is never cut: only its author knows what of it is a whole.
+fn too_large(budget: usize, records: usize) -> ToolError {
+    let hint = if records > 0 {
+        "Not even its first record fits: ask for others, or for a part of it. The server's budget can be raised."
+    } else {
+        "Ask for less, or for something more specific. The server's budget can be raised."
+    };
+    ToolError::client(format!("The answer is larger than the {} tokens that fit.", budget / 4)).hint(hint)
 }
