@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::toolkit::{median, number};
-use crate::run::{Log, end_with_descendants};
-use crate::steps::{BUILD_LIMIT, cargo, root, target_folder};
+use super::measurement::{Measurement, median, number};
+use crate::run::end_with_descendants;
 
 const HELP: &str = "\
 cargo xtask bench binary [--release | --dist]
@@ -55,9 +54,7 @@ pub(super) fn command(arguments: &[String]) -> Result<bool, String> {
         [one] if one == "--dist" => &["dist"],
         _ => return Err(HELP.to_owned()),
     };
-    let root = root();
-    let target = target_folder(&root)?;
-    let mut log = Log::create(target.join("xtask/bench-binary.log"))?;
+    let mut measurement = Measurement::new("binary")?;
     let mut report = String::from(
         "# The first moments of the binary\n\n\
          Medians; the targets are 30 ms to the first answer, 20 MB idle, 25 MB of file. Memory is read one second after \
@@ -66,9 +63,7 @@ pub(super) fn command(arguments: &[String]) -> Result<bool, String> {
          |---|---:|---:|---:|---:|---:|---:|\n",
     );
     for profile in profiles {
-        eprintln!("building {profile}");
-        let mut build = cargo();
-        build.current_dir(&root).args([
+        measurement.build(&[
             "build",
             "--profile",
             profile,
@@ -76,16 +71,12 @@ pub(super) fn command(arguments: &[String]) -> Result<bool, String> {
             "diptych-cli",
             "--bin",
             "diptych",
-        ]);
-        log.run(build, BUILD_LIMIT)?.expect("building the binary")?;
+        ])?;
+        let target = &measurement.target;
         let binary = target.join(profile).join(format!("diptych{}", std::env::consts::EXE_SUFFIX));
         report.push_str(&measure(profile, &binary, &target.join("xtask/bench-home"))?);
     }
-    let path = target.join("xtask/bench-binary.md");
-    std::fs::write(&path, &report).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-    println!("{report}");
-    eprintln!("kept in {}", path.display());
-    Ok(true)
+    measurement.keep(&report)
 }
 
 fn measure(profile: &str, binary: &Path, home: &Path) -> Result<String, String> {

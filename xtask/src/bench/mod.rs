@@ -4,6 +4,7 @@
 mod binary;
 mod bluesky;
 mod graph;
+mod measurement;
 mod semantic;
 mod tokens;
 mod toolkit;

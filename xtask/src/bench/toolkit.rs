@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::measurement::{Measurement, cores, median, number, ratio};
 use super::{HELP, target_folder};
 use crate::install::Cache;
 use crate::run::Log;
-use crate::steps::{BUILD_LIMIT, cargo, root, target_folder as cargo_target};
+use crate::steps::cargo;
 
 const RUN_LIMIT: Duration = Duration::from_secs(120);
 /// The parts of the load generator's report: calls one after another, and so many at a time.
@@ -110,16 +111,8 @@ struct Effort {
 /// `cargo xtask bench toolkit …`.
 pub(super) fn command(arguments: &[String]) -> Result<bool, String> {
     let effort = parse(arguments)?;
-    let root = root();
-    let target = cargo_target(&root)?;
-    let mut log = Log::create(target.join("xtask/bench.log"))?;
-    let programs = match Programs::build(&root, &target, &mut log) {
-        Ok(programs) => programs,
-        Err(problem) => {
-            println!("{}", log.text());
-            return Err(problem);
-        }
-    };
+    let mut measurement = Measurement::new("toolkit")?;
+    let programs = Programs::build(&mut measurement)?;
     let begin = Instant::now();
     let mut report = String::from("# Speed of the toolkit beside its peers\n");
     let _ = writeln!(
@@ -127,18 +120,14 @@ pub(super) fn command(arguments: &[String]) -> Result<bool, String> {
         "\nMedians of {} alternating rounds in one session, {} cores. Ratios are to the first line of each table; \
          differences under 1.25 times are noise. Every answer's id is checked, every 251st is parsed in full.",
         effort.rounds,
-        std::thread::available_parallelism().map_or(0, usize::from)
+        cores()
     );
     for group in GROUPS.iter().filter(|group| effort.only.as_deref().is_none_or(|only| only == group.name)) {
         eprintln!("measuring {}", group.name);
-        report.push_str(&measure_group(group, &programs, &effort, &mut log)?);
+        report.push_str(&measure_group(group, &programs, &effort, &mut measurement.log)?);
     }
     let _ = writeln!(report, "\nMeasured in {} s.", begin.elapsed().as_secs());
-    let path = target.join("xtask/bench-toolkit.md");
-    std::fs::write(&path, &report).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-    println!("{report}");
-    eprintln!("kept in {}", path.display());
-    Ok(true)
+    measurement.keep(&report)
 }
 
 fn parse(arguments: &[String]) -> Result<Effort, String> {
@@ -178,15 +167,14 @@ struct Programs {
 }
 
 impl Programs {
-    fn build(root: &Path, target: &Path, log: &mut Log) -> Result<Programs, String> {
-        eprintln!("building");
-        let bench = target_folder(target);
-        let mut command = cargo();
-        command.current_dir(root.join("bench")).env("CARGO_TARGET_DIR", &bench).args(["build", "--release"]);
-        log.run(command, BUILD_LIMIT)?.expect("building the load generator and its peers")?;
-        let mut command = cargo();
-        command.current_dir(root).args(["build", "--release", "--package", "diptych", "--example", "bench"]);
-        log.run(command, BUILD_LIMIT)?.expect("building the toolkit's example bench")?;
+    fn build(measurement: &mut Measurement) -> Result<Programs, String> {
+        let bench = target_folder(&measurement.target);
+        let mut peers = cargo();
+        peers.current_dir(measurement.root.join("bench")).env("CARGO_TARGET_DIR", &bench);
+        peers.args(["build", "--release"]);
+        measurement.build_with(peers)?;
+        measurement.build(&["build", "--release", "--package", "diptych", "--example", "bench"])?;
+        let Measurement { root, target, log, .. } = measurement;
         let cache = Cache::find()?;
         let program = |name: &str| bench.join("release").join(name);
         Ok(Programs {
@@ -357,60 +345,10 @@ fn table(tool: &str, rows: &[Measured<'_>]) -> String {
     text
 }
 
-pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => None,
-        length if length % 2 == 1 => Some(values[middle]),
-        _ => Some(f64::midpoint(values[middle - 1], values[middle])),
-    }
-}
-
-pub(super) fn number(value: Option<f64>, digits: usize) -> String {
-    value.map_or_else(|| "–".to_owned(), |value| grouped(&format!("{value:.digits$}")))
-}
-
-fn ratio(own: Option<f64>, base: Option<f64>) -> String {
-    match (own, base) {
-        (Some(own), Some(base)) if base > 0.0 => format!("{:.2}×", own / base),
-        _ => "–".to_owned(),
-    }
-}
-
-/// Thousands apart, for people.
-fn grouped(number: &str) -> String {
-    let (whole, rest) = number.split_at(number.find('.').unwrap_or(number.len()));
-    let mut out = String::new();
-    for (index, digit) in whole.chars().enumerate() {
-        if index > 0 && (whole.len() - index) % 3 == 0 {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out + rest
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
-
-    #[test]
-    fn medians() {
-        assert_eq!(median(vec![]), None);
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(vec![4.0, 1.0]), Some(2.5));
-    }
-
-    #[test]
-    fn figures_are_written_for_people() {
-        assert_eq!(number(Some(182_345.6), 0), "182,346");
-        assert_eq!(number(Some(999.25), 1), "999.2");
-        assert_eq!(number(None, 1), "–");
-        assert_eq!(ratio(Some(3.0), Some(2.0)), "1.50×");
-        assert_eq!(ratio(Some(3.0), None), "–");
-    }
 
     #[test]
     fn a_table_has_a_row_for_each_server_with_ratios_to_the_first() {

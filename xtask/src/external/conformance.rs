@@ -20,7 +20,7 @@ pub(crate) fn step(context: &mut Context) -> Result<Tally, String> {
     let node = context.cache.node(&mut context.log)?;
     let suite = context.cache.conformance(&mut context.log)?;
     let mut tally = Tally::default();
-    for (version, scenarios) in CONFORMANCE_RUNS {
+    for (version, scenarios, checks) in CONFORMANCE_RUNS {
         let results = context.target.join("xtask/conformance").join(version);
         if results.exists() {
             fs::remove_dir_all(&results).map_err(|error| format!("cannot clear old results: {error}"))?;
@@ -34,7 +34,7 @@ pub(crate) fn step(context: &mut Context) -> Result<Tally, String> {
             .arg(&results);
         let finished = context.log.run(command, LIMIT)?;
         drop(server);
-        let mut counted = count(&finished.output, version, scenarios);
+        let mut counted = count(&finished.output, version, scenarios, checks);
         let problems = problems(&results);
         for line in &problems {
             context.log.note(line);
@@ -53,7 +53,7 @@ pub(crate) fn step(context: &mut Context) -> Result<Tally, String> {
 }
 
 /// Reads the summary: `✓ ping: 2 passed, 0 failed` for each scenario.
-fn count(output: &str, version: &str, scenarios: usize) -> Tally {
+fn count(output: &str, version: &str, scenarios: usize, checks: usize) -> Tally {
     let mut tally = Tally::default();
     let mut seen = 0;
     for line in output.lines() {
@@ -70,10 +70,11 @@ fn count(output: &str, version: &str, scenarios: usize) -> Tally {
             tally.failed += failed;
         }
     }
-    tally.note = format!("{version}: {seen} scenarios, {} checks", tally.passed + tally.failed);
-    if seen < scenarios {
+    let made = tally.passed + tally.failed;
+    tally.note = format!("{version}: {seen} scenarios, {made} checks");
+    if seen < scenarios || made < checks {
         tally.failed += 1;
-        tally.note.push_str(&format!(", but {scenarios} are expected"));
+        tally.note.push_str(&format!(", but {scenarios} and {checks} are expected"));
     }
     tally
 }
@@ -106,16 +107,19 @@ mod tests {
     #[test]
     fn the_summary_is_read() {
         let output = "=== SUMMARY ===\n✓ ping: 2 passed, 0 failed\n✗ tools-list: 3 passed, 1 failed\n\nTotal: 5 passed, 1 failed\n";
-        let tally = count(output, "2025-11-25", 2);
+        let tally = count(output, "2025-11-25", 2, 6);
         assert_eq!((tally.passed, tally.failed), (5, 1));
         assert_eq!(tally.note, "2025-11-25: 2 scenarios, 6 checks");
     }
 
     #[test]
     fn a_suite_that_runs_too_little_fails() {
-        let tally = count("✓ ping: 2 passed, 0 failed\n", "2025-11-25", 33);
-        assert_eq!(tally.failed, 1);
-        assert!(tally.note.ends_with("but 33 are expected"), "{}", tally.note);
+        for (scenarios, checks) in [(33, 2), (1, 3)] {
+            let tally = count("✓ ping: 2 passed, 0 failed\n", "2025-11-25", scenarios, checks);
+            assert_eq!(tally.failed, 1);
+            let expected = format!("but {scenarios} and {checks} are expected");
+            assert!(tally.note.ends_with(&expected), "{}", tally.note);
+        }
     }
 
     #[test]
