@@ -243,7 +243,11 @@ impl Catalogue {
             }
         }
         let all = self.index.search_all(query);
-        let is_match = |place: &usize| matching.contains(place);
+        let mut is_matching = vec![false; self.patterns.len()];
+        for place in &matching {
+            is_matching[*place] = true;
+        }
+        let is_match = |place: &usize| is_matching.get(*place).copied().unwrap_or_default();
         let lexical: Vec<(usize, f32)> = all
             .hits
             .iter()

@@ -311,6 +311,31 @@ async fn a_long_example_is_cut_in_markdown_only() {
 }
 
 #[tokio::test]
+async fn a_pattern_over_the_budget_is_cut_between_sections() {
+    let garden = folder(0);
+    let sections: String =
+        (0..40).map(|number| format!("## Bed {number}\n\n{}\n\n", "Water it well. ".repeat(20))).collect();
+    let text = format!("---\nid: long\ntitle: Long\n---\nText.\n\n{sections}");
+    fs::write(garden.path().join("long.md"), text).unwrap();
+    let tools = toolset(open(garden.path(), Watch::Off));
+    let server = Server::builder("p", "0").toolset(tools).budget(2000).strict().build().unwrap();
+    for format in Format::ALL {
+        let reply = call(&server, "get_pattern", json!({"id": "long", "format": format})).await;
+        let size: usize = reply.content.iter().map(|block| block["text"].as_str().unwrap().len()).sum();
+        assert!(size <= 8000, "{size}");
+        let structured = reply.structured.unwrap();
+        let shown = structured["sections"].as_array().unwrap().len();
+        assert!(shown > 0, "{format:?}");
+        let total = structured["truncated"]["total"].as_u64().unwrap();
+        assert!(total >= 40 && (shown as u64) < total, "{shown} of {total}");
+        assert_eq!(structured["truncated"]["shown"], shown);
+        // Whole sections or none: the last one is as it was written.
+        let last = structured["sections"][shown - 1]["content"].as_str().unwrap();
+        assert!(last.trim_end().ends_with("Water it well."), "{last}");
+    }
+}
+
+#[tokio::test]
 async fn an_unknown_id_is_asked_for_again() {
     let reply = call(&server(), "get_pattern", json!({"id": "definitely-does-not-exist-12345"})).await;
     assert_eq!(

@@ -153,7 +153,9 @@ impl Collector {
         for word in synonyms.words().chain(stop_words().iter().copied()).filter(|word| unseen(word)) {
             spelling.add(word, 0);
         }
-        Index { fields, ids: self.ids, terms: self.terms, entries, postings, synonyms, spelling, surfaces }
+        let places = places(&self.ids);
+        let Collector { ids, terms, .. } = self;
+        Index { fields, ids, places, terms, entries, postings, synonyms, spelling, surfaces }
     }
 
     /// All postings by term, and where those of each term end. Documents were read in order, so placing
@@ -183,6 +185,17 @@ impl Collector {
         }
         (postings, ends)
     }
+}
+
+/// The place of each id in their order.
+fn places(ids: &[String]) -> Vec<u32> {
+    let mut sorted: Vec<u32> = (0..ids.len() as u32).collect();
+    sorted.sort_unstable_by_key(|document| ids[*document as usize].as_str());
+    let mut places = vec![0; ids.len()];
+    for (place, document) in sorted.into_iter().enumerate() {
+        places[document as usize] = place as u32;
+    }
+    places
 }
 
 /// The average length of the texts of a field, over the documents that have it.

@@ -158,6 +158,8 @@ pub(crate) struct TermEntry {
 pub struct Index {
     pub(crate) fields: Vec<Field>,
     pub(crate) ids: Vec<String>,
+    /// The place of each document in the order of ids.
+    pub(crate) places: Vec<u32>,
     pub(crate) terms: HashMap<Box<str>, u32>,
     pub(crate) entries: Vec<TermEntry>,
     /// Term by term, each in the order of the documents.

@@ -14,6 +14,8 @@
 //!
 //! **Order.** Score, then id: the same query gives the same order, always.
 
+use std::cmp::Reverse;
+
 use crate::index::{Index, Posting};
 use crate::query::{Alternative, Concept, Correction, Query};
 
@@ -56,7 +58,7 @@ impl Index {
     /// The documents that match, the best first.
     pub fn search(&self, query: &str) -> Matches<'_> {
         let query = Query::parse(query, &self.synonyms, self);
-        let hits = above_floor(self.rank(&query), self.concepts(&query));
+        let hits = self.above_floor(self.rank(&query), self.concepts(&query));
         Matches { hits, corrections: query.corrections }
     }
 
@@ -65,7 +67,7 @@ impl Index {
     pub fn search_all(&self, query: &str) -> Matches<'_> {
         let query = Query::parse(query, &self.synonyms, self);
         let mut hits = self.rank(&query);
-        sort(&mut hits);
+        self.sort(&mut hits);
         Matches { hits, corrections: query.corrections }
     }
 
@@ -142,6 +144,29 @@ impl Index {
             }
         }
     }
+
+    /// The best first, and where two are as good, the one whose id comes first. Thousands can be as good as each
+    /// other, so that is decided on numbers.
+    fn sort(&self, hits: &mut [Hit<'_>]) {
+        // Scores are not negative, and the bits of such numbers are in the numbers' order.
+        hits.sort_unstable_by_key(|hit| (Reverse(hit.score.to_bits()), self.places[hit.document]));
+    }
+
+    /// The hits that match, in order.
+    fn above_floor<'index>(&self, mut hits: Vec<Hit<'index>>, concepts: f32) -> Vec<Hit<'index>> {
+        let best = hits.iter().map(|hit| hit.score).fold(0.0, f32::max);
+        // Most of the documents have something of a query; only those near the best are worth sorting.
+        hits.retain(|hit| hit.score >= best * FLOOR);
+        self.sort(&mut hits);
+        let strict = 1.0 - (1.0 - CROWDED_FLOOR) / concepts.max(1.0);
+        let mut place = 0;
+        hits.retain(|hit| {
+            place += 1;
+            let floor = if place <= SHORT_LIST { FLOOR } else { strict };
+            hit.score > 0.0 && hit.score >= best * floor
+        });
+        hits
+    }
 }
 
 /// The documents of two lists in order of document, each with the lesser strength.
@@ -174,26 +199,6 @@ pub(crate) fn score(points: f32, covered: f32, possible: f32) -> f32 {
         return 0.0;
     }
     (points / possible) * (1.0 - COVERAGE + COVERAGE * (covered / possible).min(1.0))
-}
-
-fn sort(hits: &mut [Hit<'_>]) {
-    hits.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.id.cmp(b.id)));
-}
-
-/// The hits that match, in order.
-fn above_floor(mut hits: Vec<Hit<'_>>, concepts: f32) -> Vec<Hit<'_>> {
-    let best = hits.iter().map(|hit| hit.score).fold(0.0, f32::max);
-    // Most of the documents have something of a query; only those near the best are worth sorting.
-    hits.retain(|hit| hit.score >= best * FLOOR);
-    sort(&mut hits);
-    let strict = 1.0 - (1.0 - CROWDED_FLOOR) / concepts.max(1.0);
-    let mut place = 0;
-    hits.retain(|hit| {
-        place += 1;
-        let floor = if place <= SHORT_LIST { FLOOR } else { strict };
-        hit.score > 0.0 && hit.score >= best * floor
-    });
-    hits
 }
 
 /// Running totals, one place for each document.
