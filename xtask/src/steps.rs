@@ -67,7 +67,7 @@ struct Step {
 
 const STEPS: &[Step] = &[
     Step { name: "format", about: "cargo fmt, checked only", run: format },
-    Step { name: "lint", about: "clippy over everything, warnings are errors", run: lint },
+    Step { name: "lint", about: "clippy and rustdoc over everything, warnings are errors", run: lint },
     Step { name: "invariants", about: "what ARCHITECTURE.md promises of the sources", run: invariants },
     Step { name: "unit", about: "cargo test over the workspace", run: unit },
     Step { name: "telemetry", about: "spans reach an OpenTelemetry collector", run: telemetry },
@@ -342,7 +342,11 @@ fn lint(context: &mut Context) -> Outcome {
     context
         .cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?
         .expect("cargo clippy")?;
-    Ok(Tally::one_passed())
+    let mut command = cargo();
+    command.current_dir(&context.root).args(["doc", "--workspace", "--no-deps"]);
+    command.env("RUSTDOCFLAGS", "-D warnings");
+    context.log.run(command, BUILD_LIMIT)?.expect("cargo doc")?;
+    Ok(Tally { passed: 2, ..Tally::default() })
 }
 
 fn bench_workspace(context: &mut Context) -> Outcome {

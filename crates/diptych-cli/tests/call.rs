@@ -102,6 +102,10 @@ fn what_is_wrong_is_said_in_a_sentence_with_a_hint() {
     hint: `diptych call search_patterns --help` shows what it takes.
     ");
     insta::assert_snapshot!(said(&["call", "search_patterns", "--q", "retry", "--limit", "1000"], 2), @"error: Invalid input: limit must be at most 100.");
+    insta::assert_snapshot!(said(&["call", "search_patterns", "--q", "retry", "--server", "x"], 2), @r"
+    error: `--server` is a setting, and no field of `search_patterns`.
+    hint: Settings stand before the tool: `diptych call --server … search_patterns`.
+    ");
     insta::assert_snapshot!(said(&["call", "search_patterns", "--json", "{"], 2), @r#"
     error: What follows `--json` is not JSON: EOF while parsing an object at line 1 column 1.
     hint: Write the arguments like {"field": "value"}.

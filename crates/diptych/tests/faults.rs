@@ -146,6 +146,20 @@ async fn until(counter: &AtomicUsize, wanted: usize) {
     panic!("still {} and not {wanted}", counter.load(Ordering::SeqCst));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_leaves_before_it_is_greeted_is_no_fault() {
+    let server = Server::builder("t", "0").build().unwrap();
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "0"}}});
+    // Whether the greeting is already known to be lost when it is sent depends on the threads.
+    for _ in 0..100 {
+        let (output, nobody) = tokio::io::duplex(1 << 10);
+        drop(nobody);
+        let input = std::io::Cursor::new(format!("{hello}\n").into_bytes());
+        server.serve_stream(input, output).await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn a_cancelled_call_stops_and_is_not_answered() {
     let (server, watched) = server();

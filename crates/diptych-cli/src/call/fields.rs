@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::io::Read as _;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use diptych::Format;
 use serde_json::{Map, Value};
@@ -13,6 +14,7 @@ use super::Asked;
 use crate::command::misunderstood;
 use crate::exit::{Failure, Outcome};
 use crate::output::tame;
+use crate::settings::TABLE;
 
 /// The flag that keeps a call from asking.
 pub(crate) const NO_INPUT_FLAG: &str = "--no-input";
@@ -97,8 +99,11 @@ impl ToolCommand {
 
     /// Reads the words after the tool's name.
     pub(crate) fn read(&self, words: Vec<&OsString>) -> Outcome<Asked> {
-        let matches =
-            self.command.clone().try_get_matches_from(words).map_err(|error| misunderstood(&error))?;
+        let matches = self
+            .command
+            .clone()
+            .try_get_matches_from(words)
+            .map_err(|error| self.misplaced(&error).unwrap_or_else(|| misunderstood(&error)))?;
         let mut arguments = match matches.get_one::<String>("json") {
             Some(text) => object(text)?,
             None => Map::new(),
@@ -117,6 +122,17 @@ impl ToolCommand {
         }
         let format = self.format(&matches, &mut arguments);
         Ok(Asked { arguments, format })
+    }
+
+    /// A setting that stands where the tool's fields do.
+    fn misplaced(&self, error: &clap::Error) -> Option<Failure> {
+        let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return None };
+        let is_setting = TABLE.iter().any(|setting| flag.strip_prefix("--") == Some(setting.name));
+        let tool = self.command.get_name();
+        (error.kind() == ErrorKind::UnknownArgument && is_setting).then(|| {
+            Failure::usage(format!("`{flag}` is a setting, and no field of `{tool}`."))
+                .hint(format!("Settings stand before the tool: `diptych call {flag} … {tool}`."))
+        })
     }
 
     /// How to show the answer. A tool that takes our `format` is told it; of others we show what we get.

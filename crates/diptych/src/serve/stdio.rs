@@ -73,8 +73,12 @@ impl Server {
             Ok(running) => {
                 running.waiting().await.map(|_| ()).map_err(|error| ServeError::Broken(error.to_string()))
             }
-            // A client that leaves before it said hello, or that is told to, is no fault.
-            Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
+            // A client that leaves before it said hello or heard it, or that is told to, is no fault.
+            Err(
+                ServerInitializeError::ConnectionClosed(_)
+                | ServerInitializeError::TransportError { .. }
+                | ServerInitializeError::Cancelled,
+            ) => Ok(()),
             Err(error) => Err(ServeError::Broken(plain(&error))),
         };
         drop(watch);
