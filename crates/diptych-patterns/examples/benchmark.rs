@@ -1,9 +1,11 @@
 //! How long a catalogue takes to load and to search, at 60, 300 and 10,000 patterns.
 //!
-//! `cargo run --release -p diptych-patterns --example benchmark`
+//! `cargo xtask bench patterns`
 //!
 //! The files are the embedded catalogue's, over and over, with words of their own mixed in, so that the
 //! vocabulary grows with the number of files as it does in life.
+
+#![allow(clippy::print_stdout, reason = "the report is what it is for")]
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -37,9 +39,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let started = Instant::now();
     let embedded = Library::embedded().current();
-    eprintln!("embedded: {} patterns in {:?}", embedded.len(), started.elapsed());
-    eprintln!("| patterns | load ms | memory MB | search p50 µs | p99 µs | slowest query | edit served ms |");
-    eprintln!("|---|---|---|---|---|---|---|");
+    println!(
+        "The embedded catalogue: {} patterns in {:.0} ms.\n",
+        embedded.len(),
+        started.elapsed().as_secs_f64() * 1e3
+    );
+    println!("| patterns | load ms | memory MB | search p50 µs | p99 µs | slowest query | edit served ms |");
+    println!("|---:|---:|---:|---:|---:|---|---:|");
     for size in SIZES {
         process::Command::new(env::current_exe()?).arg(size.to_string()).status()?;
     }
@@ -80,7 +86,7 @@ fn measure(size: usize) -> Result<(), Box<dyn Error>> {
     }
     times.sort_unstable();
     let edited = edit(&library, folder.path())?;
-    eprintln!(
+    println!(
         "| {size} | {:.0} | {} | {} | {} | {} ({} µs) | {:.0} |",
         load.as_secs_f64() * 1e3,
         memory / 1024,

@@ -5,6 +5,7 @@ mod binary;
 mod bluesky;
 mod graph;
 mod measurement;
+mod patterns;
 mod semantic;
 mod tokens;
 mod toolkit;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 const HELP: &str = "\
 cargo xtask bench toolkit [--quick] [--rounds N] [--only GROUP]
 cargo xtask bench binary [--release | --dist]
+cargo xtask bench patterns
 cargo xtask bench graph [--quick]
 cargo xtask bench semantic [ENTITIES…]
 cargo xtask bench bluesky [--quick]
@@ -26,6 +28,7 @@ pub(crate) fn command(arguments: &[String]) -> Result<bool, String> {
     match arguments.split_first() {
         Some((what, rest)) if what == "toolkit" => toolkit::command(rest),
         Some((what, rest)) if what == "binary" => binary::command(rest),
+        Some((what, _)) if what == "patterns" => patterns::command(),
         Some((what, rest)) if what == "graph" => graph::command(rest),
         Some((what, rest)) if what == "semantic" => semantic::command(rest),
         Some((what, rest)) if what == "bluesky" => bluesky::command(rest),

@@ -17,8 +17,10 @@ use crate::run::Log;
 use crate::steps::cargo;
 
 const RUN_LIMIT: Duration = Duration::from_secs(120);
-/// The parts of the load generator's report: calls one after another, and so many at a time.
-const PARTS: [&str; 4] = ["alone", "at_1", "at_32", "at_256"];
+/// The parts of a run: calls one after another, so many at a time, and one at a time with client and server on one core.
+const PARTS: [&str; 5] = ["alone", ON_ONE_CORE, "at_1", "at_32", "at_256"];
+/// With one call at a time on two cores, most of the time passes while a core wakes up, whatever the server does.
+const ON_ONE_CORE: &str = "at_1_on_one_core";
 /// Above this share of the machine used by others, a run is repeated.
 const FOREIGN: f64 = 0.10;
 const TRIES: usize = 3;
@@ -206,8 +208,11 @@ fn measure_group(
     log: &mut Log,
 ) -> Result<String, String> {
     let peers = group.peers;
-    let load = |arguments: &[&str], peer: &Peer| {
-        let mut command = Command::new(&programs.load);
+    let load = |arguments: &[&str], peer: &Peer, on_one_core: bool| {
+        let mut command = Command::new(if on_one_core { Path::new("taskset") } else { &programs.load });
+        if on_one_core {
+            command.args(["--cpu-list", "0"]).arg(&programs.load);
+        }
         if group.http {
             command.arg("--http");
         }
@@ -222,7 +227,7 @@ fn measure_group(
     let mut cold: Vec<Vec<f64>> = vec![Vec::new(); peers.len()];
     for _ in 0..effort.cold_starts {
         for (index, peer) in peers.iter().enumerate() {
-            let report = run(log, load(&["--cold", "1", "--in-flight", ""], peer))?;
+            let report = run(log, load(&["--cold", "1", "--in-flight", ""], peer, false))?;
             cold[index].extend(report["cold_ms"].as_array().into_iter().flatten().filter_map(Value::as_f64));
         }
     }
@@ -238,7 +243,11 @@ fn measure_group(
             }
             for index in order {
                 let options = ["--tool", tool, "--arguments", arguments, "--seconds", effort.seconds];
-                runs[index].push(quiet_run(log, || load(&options, &peers[index]))?);
+                let mut measured = quiet_run(log, || load(&options, &peers[index], false))?;
+                let options = [&options[..], &["--in-flight", "1"]].concat();
+                let mut on_one_core = quiet_run(log, || load(&options, &peers[index], true))?;
+                measured[ON_ONE_CORE] = on_one_core["at_1"].take();
+                runs[index].push(measured);
             }
         }
         let rows: Vec<Measured<'_>> = peers
@@ -354,8 +363,8 @@ mod tests {
     fn a_table_has_a_row_for_each_server_with_ratios_to_the_first() {
         let run = |speed: f64| {
             let at = json!({"per_second": speed, "server_cpu_us": 10.0, "foreign": 0.02, "bytes": 120.0, "wrong": 0});
-            json!({"alone": {"p50_us": 70.0, "p99_us": 100.0, "wrong": 0}, "at_1": at, "at_32": at, "at_256": at,
-                "rss_idle_kb": 6144, "rss_after_kb": 8192})
+            json!({"alone": {"p50_us": 70.0, "p99_us": 100.0, "wrong": 0}, ON_ONE_CORE: at, "at_1": at,
+                "at_32": at, "at_256": at, "rss_idle_kb": 6144, "rss_after_kb": 8192})
         };
         let (slow, fast) = ([run(1000.0)], [run(2500.0)]);
         let rows = [
