@@ -23,8 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(4);
 /// From how many posts on looking at texts is shared among cores, and among how many.
 const WORTH_SHARING: usize = 4_000;
 const MOST_CORES: usize = 4;
-/// How many posts an expression looks at together, and before the time is checked.
-const GROUP: usize = 16;
+/// How many posts an expression looks at before the time is checked.
+const GROUP: usize = 512;
 /// What is said beyond so many words does not narrow a search any more.
 const MOST_CONCEPTS: usize = 100;
 const SPELLINGS: usize = 3;
@@ -393,9 +393,11 @@ impl<'index, 'query> Search<'index, 'query> {
                             late.store(true, Relaxed);
                             break;
                         }
-                        let matching = matching(index, &expression, group);
-                        let judged = group.iter().zip(matching);
-                        kept.extend(judged.filter(|(_, matches)| *matches != negated).map(|(hit, _)| *hit));
+                        matching(index, &expression, group, |hit, matches| {
+                            if matches != negated {
+                                kept.push(hit);
+                            }
+                        });
                     }
                     kept
                 });
@@ -422,17 +424,30 @@ fn share(hits: &mut Vec<Hit>, work: impl Fn(&[Hit]) -> Vec<Hit> + Sync) {
     *hits = kept.concat();
 }
 
-/// Which of some posts, given in their order, an expression matches. Where they lie close together, their texts are first
-/// looked at as one, since most often there is nothing in any of them: beginning a search a hundred thousand times
-/// takes longer than the searches.
-fn matching(index: &Index, expression: &Expression, group: &[Hit]) -> Vec<bool> {
-    let (Some(first), Some(last)) = (group.first(), group.last()) else { return Vec::new() };
+/// Says of each of some posts, given in their order, whether an expression matches it. Where they lie close together, their
+/// texts are looked at as one, since most often there is nothing in most of them: beginning a search a hundred
+/// thousand times takes longer than the searches.
+fn matching(index: &Index, expression: &Expression, group: &[Hit], mut say: impl FnMut(Hit, bool)) {
+    let (Some(first), Some(last)) = (group.first(), group.last()) else { return };
     let is_dense = ((last.post - first.post) as usize) < 2 * group.len();
-    let whole = &index.texts()[index.span(first.post).start..index.span(last.post).end];
-    if expression.sieve().is_some_and(|sieve| is_dense && !sieve.is_match(whole)) {
-        return vec![false; group.len()];
+    let Some(sieve) = expression.sieve().filter(|_| is_dense) else {
+        group.iter().for_each(|hit| say(*hit, expression.is_match(index.searchable(hit.post))));
+        return;
+    };
+    let texts = &index.texts()[..index.span(last.post).end];
+    let mut rest = group;
+    while let Some(next) = rest.first() {
+        // Where the first match there is ends: whatever ends before it has none.
+        let end = sieve.shortest_match_at(texts, index.span(next.post).start);
+        let passed = end.map_or(rest.len(), |end| rest.partition_point(|hit| index.span(hit.post).end < end));
+        let (without, others) = rest.split_at(passed);
+        without.iter().for_each(|hit| say(*hit, false));
+        // It may have begun before this text, or be in what lies between two of them.
+        if let Some(hit) = others.first() {
+            say(*hit, expression.is_match(index.searchable(hit.post)));
+        }
+        rest = others.get(1..).unwrap_or_default();
     }
-    group.iter().map(|hit| expression.is_match(index.searchable(hit.post))).collect()
 }
 
 /// The words of a phrase with any space between them, whatever their case.

@@ -1,6 +1,7 @@
 //! Every tool held to the contract, and what of the tools does not need a network.
 
 use diptych::Server;
+use diptych::client::Client;
 use diptych::testing::{Contract, definitions};
 use diptych_bluesky::{BlueskyOptions, toolset};
 use serde_json::json;
@@ -48,6 +49,30 @@ async fn a_server_that_changes_nothing_still_says_who_is_logged_in() {
     let problems: Vec<&String> = problems.iter().filter(|problem| problem.starts_with("login")).collect();
     assert!(problems.is_empty(), "{problems:#?}");
     assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none(), "reading makes no file");
+}
+
+#[tokio::test]
+async fn the_list_of_accounts_says_where_each_login_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let account = |letter: &str, login: serde_json::Value| {
+        json!({
+            "did": format!("did:plc:{}", letter.repeat(24)), "handle": format!("{letter}.test"),
+            "service": "https://pds.example.com", "login": login,
+        })
+    };
+    let kept = json!({"accounts": [
+        account("a", json!({"method": "oAuth", "keyring": "the name of an item"})),
+        account("b", json!({"method": "appPassword", "access": "x", "refresh": "y"})),
+    ]});
+    std::fs::write(folder.path().join("accounts.json"), kept.to_string()).unwrap();
+    let options = BlueskyOptions::new(folder.path(), folder.path().join("cache"));
+    let server = Server::builder("sky", "0.0.0").toolset(toolset(options)).strict().build().unwrap();
+    let reply = Client::in_process(&server).call("login", json!({"command": "list"})).await.unwrap();
+    insta::assert_snapshot!(reply.text());
+    let accounts = &reply.structured.unwrap()["accounts"];
+    let storage = |place: usize| (accounts[place]["storage"].clone(), accounts[place]["method"].clone());
+    assert_eq!(storage(0), (json!("keyring"), json!("oauth")));
+    assert_eq!(storage(1), (json!("file"), json!("appPassword")));
 }
 
 #[tokio::test]
