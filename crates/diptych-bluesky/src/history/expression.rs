@@ -24,6 +24,11 @@ impl Expression {
         Ok(Expression { regex, screen })
     }
 
+    /// Whether it looks for the edges of words.
+    pub(crate) fn has_edges(&self) -> bool {
+        self.screen.is_some()
+    }
+
     /// What can look at several texts as one: where it finds nothing, the expression matches in none of them. Nothing when
     /// the expression asks where a text begins or ends.
     pub(crate) fn sieve(&self) -> Option<&Regex> {

@@ -25,6 +25,8 @@ const WORTH_SHARING: usize = 4_000;
 const MOST_CORES: usize = 4;
 /// How many posts an expression looks at before the time is checked.
 const GROUP: usize = 512;
+/// How many it looks at together where it is only asked whether there is anything.
+const TOGETHER: usize = 16;
 /// What is said beyond so many words does not narrow a search any more.
 const MOST_CONCEPTS: usize = 100;
 const SPELLINGS: usize = 3;
@@ -428,13 +430,32 @@ fn share(hits: &mut Vec<Hit>, work: impl Fn(&[Hit]) -> Vec<Hit> + Sync) {
 /// texts are looked at as one, since most often there is nothing in most of them: beginning a search a hundred
 /// thousand times takes longer than the searches.
 fn matching(index: &Index, expression: &Expression, group: &[Hit], mut say: impl FnMut(Hit, bool)) {
-    let (Some(first), Some(last)) = (group.first(), group.last()) else { return };
-    let is_dense = ((last.post - first.post) as usize) < 2 * group.len();
-    let Some(sieve) = expression.sieve().filter(|_| is_dense) else {
-        group.iter().for_each(|hit| say(*hit, expression.is_match(index.searchable(hit.post))));
-        return;
-    };
-    let texts = &index.texts()[..index.span(last.post).end];
+    // As measured: stepping from find to find takes a third less for expressions with edges, and more than twice as long
+    // for those that are a shape.
+    let size = if expression.has_edges() { GROUP } else { TOGETHER };
+    for group in group.chunks(size) {
+        let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
+        let is_dense = ((last.post - first.post) as usize) < 2 * group.len();
+        let texts = &index.texts()[..index.span(last.post).end];
+        match expression.sieve().filter(|_| is_dense) {
+            Some(sieve) if expression.has_edges() => stepping(index, expression, sieve, group, &mut say),
+            Some(sieve) if !sieve.is_match(&texts[index.span(first.post).start..]) => {
+                group.iter().for_each(|hit| say(*hit, false));
+            }
+            _ => group.iter().for_each(|hit| say(*hit, expression.is_match(index.searchable(hit.post)))),
+        }
+    }
+}
+
+/// The same, from one text in which the sieve finds something to the next.
+fn stepping(
+    index: &Index,
+    expression: &Expression,
+    sieve: &Regex,
+    group: &[Hit],
+    say: &mut impl FnMut(Hit, bool),
+) {
+    let texts = &index.texts()[..group.last().map_or(0, |last| index.span(last.post).end)];
     let mut rest = group;
     while let Some(next) = rest.first() {
         // Where the first match there is ends: whatever ends before it has none.
