@@ -58,6 +58,7 @@ async fn main() {
             vec!["app.bsky.feed.searchPosts?q=deep&limit=25".to_owned()],
         ),
     ];
+    diptych::tls::prepare();
     let mut measured = Vec::new();
     for (name, tool, arguments, methods) in cases {
         let mut raw = String::new();

@@ -61,6 +61,7 @@ impl Someone {
         let pds = hosts["pds"].as_str().unwrap().to_owned();
         let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();
         let handle = format!("h{}.test", nanos % 1_000_000_000_000);
+        diptych::tls::prepare();
         let http = reqwest::Client::new();
         let account =
             json!({"handle": handle, "email": format!("{handle}@example.com"), "password": "devnet-only"});

@@ -12,10 +12,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::Json;
 use axum::routing::get;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use diptych::client::Client;
-use jsonwebtoken::jwk::Jwk;
-use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
 use serde_json::json;
 use support::{Ended, Listening, Machine};
 use tokio::net::{TcpListener, TcpStream};
@@ -119,9 +121,12 @@ async fn a_server_over_https_is_called_where_its_authority_is_trusted() {
 
 #[tokio::test]
 async fn keys_of_an_issuer_are_fetched_over_https() {
-    let key = EncodingKey::from_ec_der(&KeyPair::generate().unwrap().serialize_der());
-    let mut public = Jwk::from_encoding_key(&key, Algorithm::ES256).unwrap();
-    public.common.key_id = Some("first".to_owned());
+    let (random, curve) = (SystemRandom::new(), &ECDSA_P256_SHA256_FIXED_SIGNING);
+    let document = EcdsaKeyPair::generate_pkcs8(curve, &random).unwrap();
+    let key = EcdsaKeyPair::from_pkcs8(curve, document.as_ref(), &random).unwrap();
+    let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+    let (x, y) = key.public_key().as_ref()[1..].split_at(32);
+    let public = json!({"kty": "EC", "crv": "P-256", "kid": "first", "x": encode(x), "y": encode(y)});
     let front = Front::start(async |port| {
         let issuer = format!("https://localhost:{port}");
         let metadata = json!({"issuer": issuer, "jwks_uri": format!("{issuer}/keys")});
@@ -138,10 +143,12 @@ async fn keys_of_an_issuer_are_fetched_over_https() {
     let issuer = format!("https://localhost:{}", front.port);
     let audience = "https://mcp.example.com/mcp";
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    let mut header = Header::new(Algorithm::ES256);
-    header.kid = Some("first".to_owned());
+    let header = json!({"typ": "JWT", "alg": "ES256", "kid": "first"});
     let claims = json!({"iss": issuer, "aud": audience, "sub": "ada", "exp": now + 3600});
-    let token = jsonwebtoken::encode(&header, &claims, &key).unwrap();
+    let message =
+        format!("{}.{}", encode(header.to_string().as_bytes()), encode(claims.to_string().as_bytes()));
+    let signature = key.sign(&random, message.as_bytes()).unwrap();
+    let token = format!("{message}.{}", encode(signature.as_ref()));
     let arguments = ["--http-issuer", &issuer, "--http-audience", audience];
     let listening = Listening::start(&arguments, &[("SSL_CERT_FILE", &front.trusted())]);
     let client = Client::url(&listening.url).token(&token).connect().await.unwrap();

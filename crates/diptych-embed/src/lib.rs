@@ -158,6 +158,7 @@ impl HttpEmbedder {
         let made = self.running.get_or_init(|| {
             let failed = |_| EmbedError::Broken("The embedder's client cannot be started.".to_owned());
             let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
+            diptych::tls::prepare();
             let client = Client::builder().user_agent(concat!("diptych/", env!("CARGO_PKG_VERSION"))).build();
             Ok(Running {
                 client: client

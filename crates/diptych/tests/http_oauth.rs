@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use aws_lc_rs::rand::SystemRandom;
-use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
+use aws_lc_rs::signature::KeyPair as _;
 use axum::Json;
 use axum::extract::State;
 use axum::routing::get;
@@ -18,8 +17,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use diptych::resilience::Policy;
 use diptych::{Cx, Http, Issuer, NoArguments, Server, Stop, Text, Toolset, tool};
 use http_support::{Probe, legacy_call, stateless_call};
-use jsonwebtoken::jwk::Jwk;
-use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use ring::rand::SystemRandom;
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair, EcdsaSigningAlgorithm,
+    Ed25519KeyPair, KeyPair as _,
+};
 use serde_json::{Value, json};
 
 const AUDIENCE: &str = "https://mcp.example.com/mcp";
@@ -37,27 +39,91 @@ fn server() -> Server {
 /// A key of an issuer.
 struct Key {
     id: String,
-    private: EncodingKey,
+    pair: Pair,
+}
+
+enum Pair {
+    Ecdsa(EcdsaKeyPair),
+    Edwards(Ed25519KeyPair),
+    Rsa(aws_lc_rs::rsa::KeyPair),
 }
 
 impl Key {
     fn new(id: &str) -> Key {
-        let pair =
-            EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new()).unwrap();
-        Key { id: id.to_owned(), private: EncodingKey::from_ec_der(pair.as_ref()) }
+        Key::on_curve(id, &ECDSA_P256_SHA256_FIXED_SIGNING)
+    }
+
+    fn on_curve(id: &str, curve: &'static EcdsaSigningAlgorithm) -> Key {
+        let random = SystemRandom::new();
+        let document = EcdsaKeyPair::generate_pkcs8(curve, &random).unwrap();
+        let pair = EcdsaKeyPair::from_pkcs8(curve, document.as_ref(), &random).unwrap();
+        Key { id: id.to_owned(), pair: Pair::Ecdsa(pair) }
     }
 
     fn public(&self) -> Value {
-        let mut jwk = Jwk::from_encoding_key(&self.private, Algorithm::ES256).unwrap();
-        jwk.common.key_id = Some(self.id.clone());
-        serde_json::to_value(jwk).unwrap()
+        let mut key = match &self.pair {
+            Pair::Ecdsa(pair) => {
+                // A point as it is written in full: a mark and both coordinates.
+                let point = &pair.public_key().as_ref()[1..];
+                let (x, y) = point.split_at(point.len() / 2);
+                let curve = if x.len() == 32 { "P-256" } else { "P-384" };
+                json!({"kty": "EC", "crv": curve, "x": encode(x), "y": encode(y)})
+            }
+            Pair::Edwards(pair) => {
+                json!({"kty": "OKP", "crv": "Ed25519", "x": encode(pair.public_key().as_ref())})
+            }
+            Pair::Rsa(pair) => {
+                let (n, e) = (pair.public_key().modulus(), pair.public_key().exponent());
+                let (n, e) = (n.big_endian_without_leading_zero(), e.big_endian_without_leading_zero());
+                json!({"kty": "RSA", "n": encode(n), "e": encode(e)})
+            }
+        };
+        key["kid"] = json!(self.id);
+        key
     }
 
     fn sign(&self, claims: &Value) -> String {
-        let mut header = Header::new(Algorithm::ES256);
-        header.kid = Some(self.id.clone());
-        jsonwebtoken::encode(&header, claims, &self.private).unwrap()
+        self.sign_as("ES256", claims)
     }
+
+    fn sign_as(&self, algorithm: &str, claims: &Value) -> String {
+        let message = unsigned(algorithm, &self.id, claims);
+        let signature = match &self.pair {
+            Pair::Ecdsa(pair) => {
+                pair.sign(&SystemRandom::new(), message.as_bytes()).unwrap().as_ref().to_vec()
+            }
+            Pair::Edwards(pair) => pair.sign(message.as_bytes()).as_ref().to_vec(),
+            Pair::Rsa(pair) => {
+                use aws_lc_rs::signature::{
+                    RSA_PKCS1_SHA256, RSA_PKCS1_SHA384, RSA_PKCS1_SHA512, RSA_PSS_SHA256, RSA_PSS_SHA384,
+                    RSA_PSS_SHA512,
+                };
+                let padding: &'static dyn aws_lc_rs::signature::RsaEncoding = match algorithm {
+                    "RS256" => &RSA_PKCS1_SHA256,
+                    "RS384" => &RSA_PKCS1_SHA384,
+                    "RS512" => &RSA_PKCS1_SHA512,
+                    "PS256" => &RSA_PSS_SHA256,
+                    "PS384" => &RSA_PSS_SHA384,
+                    _ => &RSA_PSS_SHA512,
+                };
+                let mut signature = vec![0; pair.public_modulus_len()];
+                let random = aws_lc_rs::rand::SystemRandom::new();
+                pair.sign(padding, &random, message.as_bytes(), &mut signature).unwrap();
+                signature
+            }
+        };
+        format!("{message}.{}", encode(&signature))
+    }
+}
+
+fn encode(bytes: &[u8]) -> String {
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// A token up to its signature.
+fn unsigned(algorithm: &str, key: &str, claims: &Value) -> String {
+    let header = json!({"typ": "JWT", "alg": algorithm, "kid": key});
+    format!("{}.{}", encode(header.to_string().as_bytes()), encode(claims.to_string().as_bytes()))
 }
 
 /// An issuer that publishes its keys and where they are.
@@ -195,14 +261,42 @@ async fn tokens_that_are_not_good_are_refused() {
     // The shared secret is in the set for all to read, and the public key is public.
     let public = key.public();
     for (id, secret) in [("shared", "c2VjcmV0"), ("one", public["x"].as_str().unwrap())] {
-        let mut header = Header::new(Algorithm::HS256);
-        header.kid = Some(id.to_owned());
-        let secret = EncodingKey::from_secret(&URL_SAFE_NO_PAD.decode(secret).unwrap());
-        let token = jsonwebtoken::encode(&header, &published.claims(), &secret).unwrap();
+        let secret = URL_SAFE_NO_PAD.decode(secret).unwrap();
+        let message = unsigned("HS256", id, &published.claims());
+        let secret = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &secret);
+        let token = format!("{message}.{}", encode(ring::hmac::sign(&secret, message.as_bytes()).as_ref()));
         assert_eq!(status(&probe, &token).await, 401, "signed with {id}");
     }
     for garbage in ["a.b.c", "..", "eyJhbGciOiJub25lIn0.e30."] {
         assert_eq!(status(&probe, garbage).await, 401, "{garbage}");
+    }
+}
+
+#[tokio::test]
+async fn every_kind_of_key_signs_and_only_as_what_it_is() {
+    let document = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
+    let edwards = Ed25519KeyPair::from_pkcs8(document.as_ref()).unwrap();
+    let rsa = aws_lc_rs::rsa::KeyPair::generate(aws_lc_rs::rsa::KeySize::Rsa2048).unwrap();
+    let keys = [
+        Key::new("p256"),
+        Key::on_curve("p384", &ECDSA_P384_SHA384_FIXED_SIGNING),
+        Key { id: "edwards".to_owned(), pair: Pair::Edwards(edwards) },
+        Key { id: "rsa".to_owned(), pair: Pair::Rsa(rsa) },
+    ];
+    let published = Published::start(&keys.iter().collect::<Vec<_>>()).await;
+    let probe = Probe::start(&server(), Http::new().issuer(published.issuer())).await;
+    let algorithms = ["ES256", "ES384", "EdDSA", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512"];
+    for (place, key) in keys.iter().enumerate() {
+        for (number, algorithm) in algorithms.iter().enumerate() {
+            let token = key.sign_as(algorithm, &published.claims());
+            let fits = number.min(3) == place;
+            let expected = if fits { 200 } else { 401 };
+            assert_eq!(status(&probe, &token).await, expected, "{} as {algorithm}", key.id);
+            let (_, signature) = token.rsplit_once('.').unwrap();
+            let eve = published.claims_with(&[("sub", json!("eve"))]);
+            let forged = format!("{}.{signature}", unsigned(algorithm, &key.id, &eve));
+            assert_eq!(status(&probe, &forged).await, 401, "forged, {} as {algorithm}", key.id);
+        }
     }
 }
 

@@ -108,6 +108,7 @@ impl Web {
 
     fn client(&self) -> &reqwest::Client {
         self.inner.client.get_or_init(|| {
+            diptych::tls::prepare();
             let builder = reqwest::Client::builder()
                 .user_agent(concat!("diptych/", env!("CARGO_PKG_VERSION")))
                 .connect_timeout(Duration::from_secs(5))

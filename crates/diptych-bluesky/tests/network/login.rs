@@ -4,7 +4,7 @@ use diptych::client::Protocol;
 use diptych::client::{Client, Question, Response};
 use serde_json::{Value, json};
 
-use super::network::{Asked, Network, Page, Person, Sky, accept, network};
+use super::network::{Asked, Network, Page, Person, Sky, accept, network, web};
 
 /// No secret of the login may be in what a client, a log or a state gets to see.
 fn assert_no_secrets(sky: &Sky, network: &Network, person: &str, said: &str) {
@@ -327,7 +327,7 @@ async fn two_accounts() {
     );
     // The service was told: the token that renews is no longer good.
     let url = format!("{}/xrpc/com.atproto.server.refreshSession", network.at("/pds"));
-    let answer = reqwest::Client::new().post(url).bearer_auth(refresh).send().await.unwrap();
+    let answer = web().post(url).bearer_auth(refresh).send().await.unwrap();
     assert!(!answer.status().is_success());
     // The old names still work.
     assert_eq!(sky.done("accounts", json!({"action": "list"})).await["kind"], "accounts:v1");

@@ -37,7 +37,7 @@ impl Network {
     /// Asks the network for something besides its protocol.
     pub(crate) async fn control(&self, what: &str, body: Value) -> Value {
         let url = format!("{}/{what}", self.at("/control"));
-        let answer = reqwest::Client::new().post(url).json(&body).send().await.unwrap();
+        let answer = web().post(url).json(&body).send().await.unwrap();
         let status = answer.status();
         let body: Value = answer.json().await.unwrap();
         assert!(status.is_success(), "{what}: {body}");
@@ -52,7 +52,7 @@ impl Network {
     /// A second client: a query, without any of our code.
     pub(crate) async fn query(&self, service: &str, name: &str, query: &[(&str, &str)]) -> Value {
         let url = format!("{}/xrpc/{name}", self.at(service));
-        reqwest::Client::new().get(url).query(query).send().await.unwrap().json().await.unwrap()
+        web().get(url).query(query).send().await.unwrap().json().await.unwrap()
     }
 
     /// A record as the PDS has it.
@@ -74,14 +74,14 @@ impl Network {
     pub(crate) async fn session(&self, person: &str) -> Value {
         let url = format!("{}/xrpc/com.atproto.server.createSession", self.at("/pds"));
         let body = json!({"identifier": self.did(person), "password": self.at(&format!("/people/{person}/password"))});
-        reqwest::Client::new().post(url).json(&body).send().await.unwrap().json().await.unwrap()
+        web().post(url).json(&body).send().await.unwrap().json().await.unwrap()
     }
 
     /// A procedure in the name of a session.
     pub(crate) async fn procedure(&self, session: &Value, name: &str, body: Value) -> Value {
         let url = format!("{}/xrpc/{name}", self.at("/pds"));
         let token = session["accessJwt"].as_str().unwrap();
-        let answer = reqwest::Client::new().post(url).bearer_auth(token).json(&body).send().await.unwrap();
+        let answer = web().post(url).bearer_auth(token).json(&body).send().await.unwrap();
         assert!(answer.status().is_success(), "{name}: {}", answer.status());
         serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap_or_default()
     }
@@ -242,8 +242,7 @@ impl Own {
         let url = format!("{}/xrpc/com.atproto.repo.listRecords", self.at("pds"));
         let did = self.at("did");
         let query = [("repo", did.as_str()), ("collection", "app.bsky.feed.post")];
-        let list: Value =
-            reqwest::Client::new().get(url).query(&query).send().await.unwrap().json().await.unwrap();
+        let list: Value = web().get(url).query(&query).send().await.unwrap().json().await.unwrap();
         list["records"].as_array().unwrap().clone()
     }
 }
@@ -330,7 +329,7 @@ impl Answers for Asked {
 
 /// Types passwords into a page of ours, one after the other, as a browser would send them.
 pub(crate) async fn fill_in(url: &str, words: &[String]) -> String {
-    let client = reqwest::Client::new();
+    let client = web();
     let mut page = client.get(url).send().await.unwrap().text().await.unwrap();
     assert!(page.contains("Do not use your main password"), "{page}");
     for word in words {
@@ -338,4 +337,10 @@ pub(crate) async fn fill_in(url: &str, words: &[String]) -> String {
         page = client.post(url).form(&form).send().await.unwrap().text().await.unwrap();
     }
     page
+}
+
+/// A client of the network besides the one that is tested.
+pub(crate) fn web() -> reqwest::Client {
+    diptych::tls::prepare();
+    reqwest::Client::new()
 }

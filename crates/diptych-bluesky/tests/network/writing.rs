@@ -4,7 +4,7 @@ use diptych::Http;
 use diptych::client::Client;
 use serde_json::{Value, json};
 
-use super::network::{Sky, network};
+use super::network::{Sky, network, web};
 
 const PIXEL: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
@@ -185,7 +185,7 @@ async fn a_photograph_is_posted_without_its_place() {
     assert_eq!(image["aspectRatio"], json!({"width": 9, "height": 16}), "as it is held");
     let (did, cid) = (network.did("erin"), image["image"]["ref"]["$link"].as_str().unwrap().to_owned());
     let url = format!("{}/xrpc/com.atproto.sync.getBlob?did={did}&cid={cid}", network.at("/pds"));
-    let blob = reqwest::get(url).await.unwrap().bytes().await.unwrap();
+    let blob = web().get(url).send().await.unwrap().bytes().await.unwrap();
     let has = |part: &[u8]| blob.windows(part.len()).any(|window| window == part);
     assert!(has(&pixels) && !has(b"52.5200") && !has(b"13.4050"), "{blob:?}");
 }

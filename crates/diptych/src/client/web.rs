@@ -12,6 +12,7 @@ const REDIRECTS: usize = 5;
 /// A client for one URL.
 pub(super) fn client(url: &str) -> Result<reqwest::Client, ClientError> {
     let url = Url::parse(url).map_err(|_| ClientError::Connection("that is not a URL".to_owned()))?;
+    crate::tls::prepare();
     let mut client = reqwest::Client::builder()
         // A connection whose last answer was not read to its end stalls the next request for 40 ms.
         .pool_max_idle_per_host(0)

@@ -30,6 +30,7 @@ impl Probe {
             // A probe that is dropped shuts its server down.
             let _ = told.await;
         }));
+        diptych::tls::prepare();
         let client = Client::builder().no_proxy().build().unwrap();
         Probe { address, url, client, shutdown: Some(shutdown), serving }
     }

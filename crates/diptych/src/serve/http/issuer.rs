@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::bearer::Denied;
 use super::keys::{self, Keys};
+use super::signature;
 use crate::resilience::Policy;
 
 /// Where the metadata of a protected resource is found.
@@ -159,8 +160,7 @@ impl Verifier {
         if let Some(problem) = settings.problem() {
             return Err(problem);
         }
-        // Chosen here because the crate refuses to choose when someone else switches its other one on as well.
-        let _ = jsonwebtoken::crypto::aws_lc::DEFAULT_PROVIDER.install_default();
+        signature::install();
         let keys = Keys::new(&settings)?;
         Ok(Verifier { settings, keys })
     }

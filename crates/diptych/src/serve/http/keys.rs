@@ -86,6 +86,7 @@ impl Ring {
 
 impl Keys {
     pub(super) fn new(settings: &Issuer) -> Result<Self, String> {
+        crate::tls::prepare();
         let mut client = Client::builder()
             .connect_timeout(settings.policy.timeout)
             .redirect(reqwest::redirect::Policy::none());

@@ -25,6 +25,8 @@ mod rate;
 mod replay;
 mod reply;
 mod sessions;
+#[cfg(feature = "oauth")]
+mod signature;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
