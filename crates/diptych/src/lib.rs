@@ -34,7 +34,7 @@
 //! | `http` | serving over Streamable HTTP; TLS is the business of a proxy in front |
 //! | `oauth` | access tokens of an OAuth issuer, whose keys are fetched over https |
 //! | `client` | the client, for commands and for URLs over http and https, and the contract check |
-//! | `tls` | calls over https, for the two before and for toolsets that make some |
+//! | `tls` | calls over https, for the others and for toolsets that make some |
 //! | `telemetry` | spans for an OpenTelemetry collector |
 //!
 //! Whoever is called over https must have a certificate of an authority that the system trusts. On Linux,

@@ -36,6 +36,7 @@ impl Telemetry {
     /// # Errors
     /// When the address is not one.
     pub fn new(service: impl Into<String>, collector: &str) -> Result<Self, TelemetryError> {
+        crate::tls::prepare();
         let exporter = SpanExporter::builder()
             .with_http()
             .with_endpoint(format!("{}/v1/traces", collector.trim_end_matches('/')))
