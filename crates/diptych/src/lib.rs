@@ -39,6 +39,9 @@
 //!
 //! Whoever is called over https must have a certificate of an authority that the system trusts. On Linux,
 //! `SSL_CERT_FILE` names a file of the authorities to trust instead.
+//!
+//! With an issuer, tokens are checked by a provider for the crate `jsonwebtoken` that cannot sign. A program that signs with that
+//! crate as well installs a provider of its own first.
 
 #![cfg_attr(
     not(feature = "http"),
