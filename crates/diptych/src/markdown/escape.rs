@@ -339,8 +339,10 @@ pub(super) fn open_code(literal: &str, open: usize) -> usize {
 
 /// The longest run of `byte` in the text.
 pub(super) fn longest_run(text: &str, byte: u8) -> usize {
+    if !any_byte(text, |found| found == byte) {
+        return 0;
+    }
     let (mut longest, mut rest) = (0, text.as_bytes());
-    // From one to the next: most texts have none.
     while let Some(start) = rest.iter().position(|found| *found == byte) {
         let run = run_length(&rest[start..], byte);
         longest = longest.max(run);

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{
-    CancelledNotification, CancelledNotificationParam, ClientResult, JsonRpcMessage, ProtocolVersion,
-    RequestId, ServerJsonRpcMessage, ServerNotification, ServerRequest, ServerResult,
+    ClientResult, JsonRpcMessage, ProtocolVersion, RequestId, ServerJsonRpcMessage, ServerNotification,
+    ServerRequest, ServerResult,
 };
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -23,7 +23,7 @@ use tokio_util::task::TaskTracker;
 use super::connection::Connection;
 use super::convert;
 use super::envelope::Called;
-use super::peer::{ClientWire, Link};
+use super::peer::{ClientWire, Link, Withdrawal};
 use crate::server::Server;
 use crate::walk::{self, Outcome, Request};
 use crate::wire::{Caller, Fault, Lifecycle};
@@ -101,6 +101,7 @@ pub(crate) trait Outlet: Clone + Send + Sync + 'static {
     fn send(&self, message: ServerJsonRpcMessage) -> impl Future<Output = Result<(), Fault>> + Send;
 }
 
+#[derive(Clone)]
 struct DirectLink<O> {
     outlet: O,
     replies: Arc<Replies>,
@@ -113,43 +114,26 @@ impl<O: Outlet> Link for DirectLink<O> {
     }
 
     async fn request(&self, request: ServerRequest) -> Result<ClientResult, Fault> {
-        let (id, reply) = self.replies.expect();
-        let withdrawal =
-            Withdrawal { outlet: self.outlet.clone(), replies: Arc::clone(&self.replies), id: Some(id) };
-        self.outlet.send(JsonRpcMessage::request(request, RequestId::Number(id))).await?;
-        let result = reply.await;
+        let mut expected = self.replies.expect();
+        let id = RequestId::Number(expected.id);
+        let withdrawal = Withdrawal::of(self, id.clone());
+        self.outlet.send(JsonRpcMessage::request(request, id)).await?;
+        let result = (&mut expected.reply).await;
         withdrawal.not_needed();
         result.ok().flatten().map(|result| *result).ok_or(Fault)
     }
 }
 
-/// Tells the client to close a dialog when the call that opened it is gone.
-struct Withdrawal<O: Outlet> {
-    outlet: O,
-    replies: Arc<Replies>,
-    id: Option<i64>,
+/// An answer that somebody waits for; forgotten when nobody does any more.
+struct Expected<'a> {
+    id: i64,
+    reply: oneshot::Receiver<Option<Box<ClientResult>>>,
+    replies: &'a Replies,
 }
 
-impl<O: Outlet> Withdrawal<O> {
-    fn not_needed(mut self) {
-        self.id = None;
-    }
-}
-
-impl<O: Outlet> Drop for Withdrawal<O> {
+impl Drop for Expected<'_> {
     fn drop(&mut self) {
-        let Some(id) = self.id.take() else { return };
-        self.replies.forget(id);
-        let outlet = self.outlet.clone();
-        let reason = Some("the call was cancelled".to_owned());
-        let notification =
-            CancelledNotification::new(CancelledNotificationParam::new(Some(RequestId::Number(id)), reason));
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move {
-                let notification = ServerNotification::CancelledNotification(notification);
-                let _ = outlet.send(JsonRpcMessage::notification(notification)).await;
-            });
-        }
+        self.replies.lock().remove(&self.id);
     }
 }
 
@@ -164,11 +148,11 @@ pub(crate) struct Replies {
 const FIRST: i64 = 1 << 30;
 
 impl Replies {
-    fn expect(&self) -> (i64, oneshot::Receiver<Option<Box<ClientResult>>>) {
+    fn expect(&self) -> Expected<'_> {
         let id = FIRST + self.asked.fetch_add(1, Ordering::Relaxed);
-        let (sender, receiver) = oneshot::channel();
+        let (sender, reply) = oneshot::channel();
         self.lock().insert(id, sender);
-        (id, receiver)
+        Expected { id, reply, replies: self }
     }
 
     /// Hands an answer to whoever waits for it. `false` when it answers nothing that was asked here.
@@ -179,10 +163,6 @@ impl Replies {
             let _ = waiting.send(result);
         }
         *id >= FIRST
-    }
-
-    fn forget(&self, id: i64) {
-        self.lock().remove(&id);
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<i64, oneshot::Sender<Option<Box<ClientResult>>>>> {

@@ -25,7 +25,7 @@ use crate::sample::Sample;
 use crate::wire::{Dialog, Fault, Level, Lifecycle, Reaction, Wire};
 
 /// A way to one client, while its request runs.
-pub(crate) trait Link: Send + Sync + 'static {
+pub(crate) trait Link: Clone + Send + Sync + 'static {
     fn notify(&self, notification: ServerNotification) -> impl Future<Output = ()> + Send;
     fn request(&self, request: ServerRequest) -> impl Future<Output = Result<ClientResult, Fault>> + Send;
 }
@@ -137,36 +137,38 @@ impl Link for Peer<RoleServer> {
             .send_request_with_option(request, PeerRequestOptions::no_options())
             .await
             .map_err(|_| Fault)?;
-        let withdrawal = Withdrawal { peer: self.clone(), request: Some(handle.id.clone()) };
+        let withdrawal = Withdrawal::of(self, handle.id.clone());
         let result = handle.await_response().await;
         withdrawal.not_needed();
         result.map_err(|_| Fault)
     }
 }
 
-/// Tells the client to close a dialog when the call that opened it is gone: rmcp does not.
-struct Withdrawal {
-    peer: Peer<RoleServer>,
+/// Tells the client to close a dialog when the call that opened it is gone before the answer came.
+pub(super) struct Withdrawal<L: Link> {
+    link: L,
     request: Option<RequestId>,
 }
 
-impl Withdrawal {
-    fn not_needed(mut self) {
+impl<L: Link> Withdrawal<L> {
+    pub(super) fn of(link: &L, request: RequestId) -> Self {
+        Withdrawal { link: link.clone(), request: Some(request) }
+    }
+
+    pub(super) fn not_needed(mut self) {
         self.request = None;
     }
 }
 
-impl Drop for Withdrawal {
+impl<L: Link> Drop for Withdrawal<L> {
     fn drop(&mut self) {
-        let Some(id) = self.request.take() else { return };
-        let peer = self.peer.clone();
-        let notification = CancelledNotification::new(CancelledNotificationParam::new(
-            Some(id),
-            Some("the call was cancelled".to_owned()),
-        ));
+        let Some(request) = self.request.take() else { return };
+        let reason = Some("the call was cancelled".to_owned());
+        let cancelled = CancelledNotification::new(CancelledNotificationParam::new(Some(request), reason));
+        let link = self.link.clone();
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                let _ = peer.send_notification(ServerNotification::CancelledNotification(notification)).await;
+                link.notify(ServerNotification::CancelledNotification(cancelled)).await;
             });
         }
     }

@@ -83,6 +83,7 @@ impl Panel {
     fn write(value: &impl Serialize) -> serde_json::Result<Self> {
         let mut text = Vec::with_capacity(1024);
         let mut formatter = Recorder::default();
+        formatter.entries.reserve(64);
         value.serialize(&mut Serializer::with_formatter(&mut text, &mut formatter))?;
         if formatter.is_opaque {
             // Something in it was JSON already: it is read, and written again as one.
