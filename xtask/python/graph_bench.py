@@ -112,6 +112,11 @@ class Made:
         return [
             ("search: rare word", "search_nodes", lambda n: query(self.words[5_000 + n * 31 % 15_000])),
             ("search: the commonest words", "search_nodes", lambda n: query(self.words[n % 50])),
+            (
+                "search: the commonest words, the best 20 (there, all)",
+                "search_nodes",
+                lambda n: {**query(self.words[n % 50]), "limit": 20},
+            ),
             ("search: exact name", "search_nodes", lambda n: query(self.names[n * 7 % self.size])),
             ("open one", "open_nodes", lambda _: {"names": [self.random.choice(self.names)]}),
             ("open one of the most connected", "open_nodes", lambda n: {"names": [self.names[n % 20]]}),
@@ -123,7 +128,6 @@ class Made:
         other = random.Random(7)
         return [
             ("search: rare word, top 20", "search_nodes", lambda n: top(self.words[5_000 + n * 31 % 15_000])),
-            ("search: commonest words, top 20", "search_nodes", lambda n: top(self.words[n % 50])),
             ("search: any word by frequency", "search_nodes", lambda _: top(self.words[self.rank(WORDS)])),
             ("search: two common words", "search_nodes", lambda n: top(f"{self.words[n % 20]} {self.words[20 + n % 30]}")),
             (
@@ -148,7 +152,9 @@ class Made:
 
     def past(self) -> list[tuple[str, str, Arguments]]:
         now = int(time.time() * 1000)
+        today = time.strftime("%Y-%m-%d", time.gmtime())
         return [
+            ("read what a day changed", "", lambda _: {"uri": f"memory://days/{today}"}),
             ("history of one", "get_entity_history", lambda n: {"entityName": self.names[n * 3 % self.size]}),
             ("graph at a time", "get_graph_at_time", lambda _: {"timestamp": now}),
         ]
@@ -176,10 +182,12 @@ class Peer:
         self.server.close()
 
     def time(self, what: str, tool: str, arguments: dict[str, Any]) -> None:
+        """Times one call of a tool, or without one the reading of a resource."""
         server = self.server
         server.last += 1
-        request = {"jsonrpc": "2.0", "id": server.last, "method": "tools/call"}
-        line = json.dumps({**request, "params": {"name": tool, "arguments": arguments}}).encode() + b"\n"
+        request = {"jsonrpc": "2.0", "id": server.last, "method": "tools/call" if tool else "resources/read"}
+        params = {"name": tool, "arguments": arguments} if tool else arguments
+        line = json.dumps({**request, "params": params}).encode() + b"\n"
         begin = time.perf_counter()
         server.send_bytes(line)
         answer = server.process.stdout.readline()
@@ -283,6 +291,15 @@ def alone(arguments: argparse.Namespace, size: int, rounds: int) -> str:
         calls = made.more_reading() + made.shared_reading() + made.writing() + made.past()
         measure([ours], calls, rounds)
         ours.stop()
+        begin = time.perf_counter()
+        tidied = subprocess.run(
+            [arguments.diptych, "graph", "tidy"],
+            env={**os.environ, **ours.environment},
+            stdin=subprocess.DEVNULL,
+            check=True,
+            capture_output=True,
+        )
+        tidy = f"{time.perf_counter() - begin:.1f} s, {len(tidied.stdout.splitlines()):,} lines"
     lines = [
         f"\n## {size:,} entities, alone\n",
         f"{size * 3:,} observations and {len(made.relations):,} relations, imported in {filled:.0f} s, {disk:,.0f} MB on disk.\n",
@@ -293,7 +310,7 @@ def alone(arguments: argparse.Namespace, size: int, rounds: int) -> str:
         lines.append("| " + " | ".join([what, *(shown(ours.at(what, share)) for share in (0.5, 0.99, 1.0))]) + " |")
     starts = sorted(ours.starts)
     lines.append(f"| start to first answer | {shown(starts[5])} | – | {shown(starts[-1])} |")
-    lines.append(f"\nMemory after it: {ours.memory:,.0f} MB.")
+    lines.append(f"\nMemory after it: {ours.memory:,.0f} MB. `graph tidy`, which lists what it would merge: {tidy}.")
     return "\n".join(lines) + "\n"
 
 

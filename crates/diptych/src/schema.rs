@@ -70,18 +70,43 @@ pub(crate) fn add_format(root: &mut JsonObject) {
 pub(crate) fn of_output<A: Answer>() -> JsonObject {
     let mut generator = generator(Contract::Serialize);
     let own = A::kinds(&mut generator);
-    let common = [
+    let own = own.into_iter().map(|(name, schema)| (name, branch(name, schema.to_value(), true))).collect();
+    union(generator, own)
+}
+
+/// The schema of what every tool may answer: asks and errors.
+pub(crate) fn of_common_kinds() -> JsonObject {
+    union(generator(Contract::Serialize), Vec::new())
+}
+
+/// Whether a kind is one that every tool may answer.
+pub(crate) fn is_common_kind(kind: &str) -> bool {
+    kind == NeedsInputPanel::KIND || kind == ToolErrorPanel::KIND
+}
+
+/// An output schema without what every tool may answer.
+pub(crate) fn of_own_kinds(output: &JsonObject) -> JsonObject {
+    let mut own = output.clone();
+    if let Some(Value::Array(branches)) = own.get_mut("oneOf") {
+        let kind_of = |branch: &Value| Some(branch.pointer("/properties/kind/const")?.as_str()?.to_owned());
+        branches.retain(|branch| !kind_of(branch).is_some_and(|kind| is_common_kind(&kind)));
+    }
+    own
+}
+
+/// The union of a tool's own kinds with those that every tool has.
+fn union(mut generator: SchemaGenerator, mut kinds: Vec<(&'static str, Value)>) -> JsonObject {
+    for (name, schema) in [
         (NeedsInputPanel::KIND, NeedsInputPanel::json_schema(&mut generator)),
         (ToolErrorPanel::KIND, ToolErrorPanel::json_schema(&mut generator)),
-    ];
+    ] {
+        kinds.push((name, branch(name, schema.to_value(), false)));
+    }
     let mut definitions = generator.take_definitions(true);
     for definition in definitions.values_mut().filter_map(Value::as_object_mut) {
         mend(definition);
     }
-    let names: Vec<&str> = own.iter().chain(&common).map(|(name, _)| *name).collect();
-    let own = own.into_iter().map(|(name, schema)| branch(name, schema.to_value(), true));
-    let common = common.into_iter().map(|(name, schema)| branch(name, schema.to_value(), false));
-    let branches: Vec<Value> = own.chain(common).collect();
+    let (names, branches): (Vec<&str>, Vec<Value>) = kinds.into_iter().unzip();
     let mut root = JsonObject::new();
     root.insert("type".to_owned(), json!("object"));
     root.insert("properties".to_owned(), json!({"kind": {"type": "string", "enum": names}}));

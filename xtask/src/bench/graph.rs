@@ -15,11 +15,11 @@ pub(super) fn command(arguments: &[String]) -> Result<bool, String> {
     let quick = is_quick(arguments)?;
     let cache = Cache::find()?;
     let mut measurement = Measurement::new("graph")?;
-    measurement.build(&["build", "--release", "--package", "diptych-cli"])?;
+    measurement.build(&["build", "--profile", "dist", "--package", "diptych-cli"])?;
     let Measurement { root, target, log, .. } = &mut measurement;
     let mut command = Command::new(cache.python(log)?.python);
     command.arg(root.join("xtask/python/graph_bench.py"));
-    command.arg("--diptych").arg(target.join("release/diptych"));
+    command.arg("--diptych").arg(target.join("dist/diptych"));
     command.arg("--node").arg(cache.node(log)?);
     command.arg("--server-memory").arg(cache.server_memory(log)?);
     if quick {

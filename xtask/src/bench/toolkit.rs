@@ -175,7 +175,8 @@ impl Programs {
         peers.current_dir(measurement.root.join("bench")).env("CARGO_TARGET_DIR", &bench);
         peers.args(["build", "--release"]);
         measurement.build_with(peers)?;
-        measurement.build(&["build", "--release", "--package", "diptych", "--example", "bench"])?;
+        // As it would be shipped; bare rmcp is built with link-time optimisation too.
+        measurement.build(&["build", "--profile", "dist", "--package", "diptych", "--example", "bench"])?;
         let Measurement { root, target, log, .. } = measurement;
         let cache = Cache::find()?;
         let program = |name: &str| bench.join("release").join(name);
@@ -183,7 +184,7 @@ impl Programs {
             load: program("load"),
             floor: program("floor"),
             bare_rmcp: program("bare-rmcp"),
-            diptych: target.join("release/examples/bench"),
+            diptych: target.join("dist/examples/bench"),
             node: cache.node(log)?,
             script: root.join("bench/typescript/server.mjs"),
             typescript_sdk: cache.typescript_sdk(log)?,

@@ -1,6 +1,6 @@
 //! Rows to records, and the small look-ups that many operations share.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::{Map, Value};
@@ -75,73 +75,67 @@ pub(crate) fn live_ids_after(
 
 /// The living entities with these ids, in this order.
 pub(crate) fn entities(connection: &Connection, ids: &[i64]) -> Result<Vec<Entity>, StoreError> {
-    entities_within(connection, ids, usize::MAX)
-}
-
-/// The first of the living entities with these ids, as many as fit into so many bytes of JSON with the relations that
-/// touch them; one at least. The estimate is low, so that nothing is left out that would have fitted.
-pub(crate) fn entities_within(
-    connection: &Connection,
-    ids: &[i64],
-    bytes: usize,
-) -> Result<Vec<Entity>, StoreError> {
-    let mut find = connection.prepare_cached(
-        "SELECT id, name, entity_type, version, position, created_at, updated_at
-         FROM entity WHERE id = ?1 AND deleted_at IS NULL",
-    )?;
-    let mut found = Vec::new();
-    let mut taken = 0;
-    let mut related = HashSet::new();
+    let mut found = Vec::with_capacity(ids.len());
     for id in ids {
-        let Some(mut entity) = find.query_row([id], entity).optional()? else { continue };
-        entity.observations = observations(connection, *id)?;
-        if bytes < usize::MAX {
-            taken += weight(&entity);
-            taken += RELATION_BYTES * count_new_relations(connection, *id, bytes, &mut related)?;
-            if taken > bytes && !found.is_empty() {
-                break;
-            }
-        }
-        found.push(entity);
+        found.extend(live_entity(connection, *id)?);
     }
     Ok(found)
 }
 
-/// What an entity takes in JSON at least.
+/// The first of the living entities with these ids, as many as fit into so many bytes of JSON with the relations that
+/// touch them; one at least. And these relations.
+pub(crate) fn entities_within(
+    connection: &Connection,
+    ids: &[i64],
+    bytes: usize,
+) -> Result<(Vec<Entity>, Touching), StoreError> {
+    let mut found = Vec::new();
+    let mut touching = Touching::new(relations_within(bytes));
+    let mut left = bytes;
+    for id in ids {
+        let Some(entity) = live_entity(connection, *id)? else { continue };
+        let related = touching.add(connection, *id)?;
+        let taken = weight(&entity) + RELATION_BYTES * related.len();
+        if taken > left && !found.is_empty() {
+            touching.remove(&related);
+            break;
+        }
+        left = left.saturating_sub(taken);
+        found.push(entity);
+    }
+    Ok((found, touching))
+}
+
+fn live_entity(connection: &Connection, id: i64) -> Result<Option<Entity>, StoreError> {
+    let found = connection
+        .prepare_cached(
+            "SELECT id, name, entity_type, version, position, created_at, updated_at
+             FROM entity WHERE id = ?1 AND deleted_at IS NULL",
+        )?
+        .query_row([id], entity)
+        .optional()?;
+    let Some(mut entity) = found else { return Ok(None) };
+    entity.observations = observations(connection, id)?;
+    Ok(Some(entity))
+}
+
+/// What an entity takes in JSON, about. An answer that turns out too large is drawn a second time, so rather a little
+/// more than less.
 pub(crate) fn weight(entity: &Entity) -> usize {
     /// The names of the fields, the version and the times.
-    const FRAME: usize = 130;
+    const FRAME: usize = 165;
     let observations: usize = entity.observations.iter().map(|observation| observation.len() + 3).sum();
     FRAME + entity.name.len() + entity.entity_type.len() + observations
 }
 
-/// What a relation takes in JSON at least.
-pub(crate) const RELATION_BYTES: usize = 130;
+/// What a relation takes in JSON with names of twenty letters at its ends.
+pub(crate) const RELATION_BYTES: usize = 185;
 
 /// How many relations are worth reading where so many bytes can be shown.
 pub(crate) fn relations_within(bytes: usize) -> usize {
     /// More relations than this are not given with opened or found entities; the answer says that there are more.
     const SHOWN: usize = 1_000;
     SHOWN.min(bytes / RELATION_BYTES + 1)
-}
-
-/// How many relations of an entity are not known yet; they are from now on. Counted no further than matters.
-fn count_new_relations(
-    connection: &Connection,
-    entity: i64,
-    bytes: usize,
-    known: &mut HashSet<i64>,
-) -> Result<usize, StoreError> {
-    let mut touching = connection.prepare_cached(
-        "SELECT id FROM (SELECT id FROM relation WHERE from_entity = ?1 AND deleted_at IS NULL LIMIT ?2)
-         UNION ALL SELECT id FROM (SELECT id FROM relation WHERE to_entity = ?1 AND deleted_at IS NULL LIMIT ?2)",
-    )?;
-    let before = known.len();
-    let mut rows = touching.query(params![entity, bound(relations_within(bytes))])?;
-    while let Some(row) = rows.next()? {
-        known.insert(row.get(0)?);
-    }
-    Ok(known.len() - before)
 }
 
 /// Reads `id, name, entity_type, version, position, created_at, updated_at`.
@@ -225,46 +219,83 @@ pub(crate) fn metadata_text(metadata: Option<&Map<String, Value>>) -> Result<Opt
     metadata.map(serde_json::to_string).transpose().map_err(|error| StoreError::file(Fault::Internal, error))
 }
 
-/// The relations that touch any of these entities, in the order in which they were made, and whether there are more.
+/// The living relations that start or end at one of these entities, in order, and whether there are more than
+/// these.
 pub(crate) fn relations_touching(
     connection: &Connection,
     ids: &[i64],
     limit: usize,
 ) -> Result<(Vec<Relation>, bool), StoreError> {
-    let mut starts = connection.prepare_cached(
-        "SELECT position, id FROM relation
-         WHERE from_entity = ?1 AND deleted_at IS NULL ORDER BY position LIMIT ?2",
-    )?;
-    let mut ends = connection.prepare_cached(
-        "SELECT position, id FROM relation
-         WHERE to_entity = ?1 AND deleted_at IS NULL ORDER BY position LIMIT ?2",
-    )?;
-    let mut touching = BTreeMap::new();
-    for entity in ids {
-        for statement in [&mut starts, &mut ends] {
-            let mut rows = statement.query(params![entity, bound(limit.saturating_add(1))])?;
-            while let Some(row) = rows.next()? {
-                // The project is part of the id, so that nothing but the index is read.
-                let (position, id): (i64, i64) = (row.get(0)?, row.get(1)?);
-                touching.insert((id >> 32, position), id);
+    let mut touching = Touching::new(limit);
+    for id in ids {
+        touching.add(connection, *id)?;
+        touching.drop_superfluous();
+    }
+    touching.load(connection)
+}
+
+/// The places of relations that touch some entities.
+pub(crate) struct Touching {
+    limit: usize,
+    /// Ids by project and position, which is their order.
+    places: BTreeMap<(i64, i64), i64>,
+}
+
+impl Touching {
+    fn new(limit: usize) -> Self {
+        Touching { limit, places: BTreeMap::new() }
+    }
+
+    /// Adds those of an entity, no more than matter, and says which are new.
+    fn add(&mut self, connection: &Connection, entity: i64) -> Result<Vec<(i64, i64)>, StoreError> {
+        let mut statement = connection.prepare_cached(
+            "SELECT * FROM (SELECT position, id FROM relation
+                            WHERE from_entity = ?1 AND deleted_at IS NULL ORDER BY position LIMIT ?2)
+             UNION ALL
+             SELECT * FROM (SELECT position, id FROM relation
+                            WHERE to_entity = ?1 AND deleted_at IS NULL ORDER BY position LIMIT ?2)",
+        )?;
+        let mut new = Vec::new();
+        let mut rows = statement.query(params![entity, bound(self.limit.saturating_add(1))])?;
+        while let Some(row) = rows.next()? {
+            // The project is part of the id, so that nothing but the index is read.
+            let (position, id): (i64, i64) = (row.get(0)?, row.get(1)?);
+            let place = (id >> 32, position);
+            if self.places.insert(place, id).is_none() {
+                new.push(place);
             }
         }
-        // Only the first of them can be in the answer, so a list of hubs need not be kept whole.
-        while touching.len() > limit.saturating_add(1) {
-            touching.pop_last();
+        Ok(new)
+    }
+
+    fn remove(&mut self, places: &[(i64, i64)]) {
+        for place in places {
+            self.places.remove(place);
         }
     }
-    let more = touching.len() > limit;
-    let mut load = connection.prepare_cached(&format!(
-        "SELECT {RELATION} FROM relation r JOIN entity f ON f.id = r.from_entity JOIN entity t ON t.id = r.to_entity
-         WHERE r.id = ?1"
-    ))?;
-    let relations = touching
-        .into_values()
-        .take(limit)
-        .map(|id| load.query_row([id], relation))
-        .collect::<Result<_, _>>()?;
-    Ok((relations, more))
+
+    /// Only the first of them can be in the answer, so those of a list of hubs need not be kept whole.
+    fn drop_superfluous(&mut self) {
+        while self.places.len() > self.limit.saturating_add(1) {
+            self.places.pop_last();
+        }
+    }
+
+    /// The relations, as many as are wanted, and whether there are more.
+    pub(crate) fn load(self, connection: &Connection) -> Result<(Vec<Relation>, bool), StoreError> {
+        let mut load = connection.prepare_cached(&format!(
+            "SELECT {RELATION} FROM relation r JOIN entity f ON f.id = r.from_entity JOIN entity t ON t.id = r.to_entity
+             WHERE r.id = ?1"
+        ))?;
+        let more = self.places.len() > self.limit;
+        let relations = self
+            .places
+            .into_values()
+            .take(self.limit)
+            .map(|id| load.query_row([id], relation))
+            .collect::<Result<_, _>>()?;
+        Ok((relations, more))
+    }
 }
 
 /// Writes the names of their projects on records that were found across projects.

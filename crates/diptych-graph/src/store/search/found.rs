@@ -131,12 +131,13 @@ impl Found {
         self.tiers.iter().any(|tier| matches!(tier, Tier::Stream { .. } | Tier::Everything { .. }))
     }
 
-    /// The page that starts at this place: so many entities at most, and so many bytes of them.
+    /// The page that starts at this place: so many entities at most. With a number of bytes, as many as fit into it with
+    /// the relations that touch them; otherwise without relations.
     pub(super) fn page(
         &self,
         connection: &Connection,
         (first_tier, first_done): (usize, i64),
-        (limit, bytes): (usize, usize),
+        (limit, bytes): (usize, Option<usize>),
         question: u64,
     ) -> Result<SearchPage, StoreError> {
         let mut ids: Vec<i64> = Vec::new();
@@ -154,7 +155,14 @@ impl Found {
                 ids.push(id);
             }
         }
-        let entities = rows::entities_within(connection, &ids[..ids.len().min(limit)], bytes)?;
+        let candidates = &ids[..ids.len().min(limit)];
+        let (entities, (relations, more_relations)) = match bytes {
+            Some(bytes) => {
+                let (entities, touching) = rows::entities_within(connection, candidates, bytes)?;
+                (entities, touching.load(connection)?)
+            }
+            None => (rows::entities(connection, candidates)?, (Vec::new(), false)),
+        };
         let shown = entities.len();
         let next = if ids.len() > shown { cursors.get(shown).cloned() } else { None };
         ids.truncate(shown);
@@ -171,8 +179,8 @@ impl Found {
             .sum();
         Ok(SearchPage {
             entities,
-            relations: Vec::new(),
-            more_relations: false,
+            relations,
+            more_relations,
             total: listed,
             total_is_exact,
             quality: self.quality.filter(|_| listed > 0).unwrap_or(MatchQuality::Nothing),

@@ -109,10 +109,7 @@ impl Store {
                 Some(range) => Search { connection, range, types: &types }.run(&request.query)?,
                 None => Found::default(),
             };
-            let mut page = found.page(connection, start, (request.page.limit, bytes), question)?;
-            let ids: Vec<i64> = page.entities.iter().map(|entity| entity.id).collect();
-            (page.relations, page.more_relations) =
-                rows::relations_touching(connection, &ids, rows::relations_within(bytes))?;
+            let mut page = found.page(connection, start, (request.page.limit, Some(bytes)), question)?;
             if *scope == Scope::All {
                 rows::name_projects(connection, &mut page.entities, &mut page.relations)?;
             }
@@ -134,7 +131,7 @@ impl Store {
                 Some(range) => Search { connection, range, types: &types }.run(query)?,
                 None => Found::default(),
             };
-            let mut page = found.page(connection, (0, 0), (limit, usize::MAX), 0)?;
+            let mut page = found.page(connection, (0, 0), (limit, None), 0)?;
             if *scope == Scope::All {
                 rows::name_projects(connection, &mut page.entities, &mut [])?;
             }
