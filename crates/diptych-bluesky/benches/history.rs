@@ -11,46 +11,18 @@
 )]
 
 use std::fs::File;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use diptych::ToolError;
-use diptych_bluesky::history::synthetic::{self, Author, Chance};
-use diptych_bluesky::history::{Export, Histories, Index, Origin, People, Query, SigningKey};
-use futures_util::StreamExt as _;
+use diptych_bluesky::history::synthetic::{self, Author, Chance, ExportFile};
+use diptych_bluesky::history::{Histories, Index, People, Query};
 use futures_util::future::BoxFuture;
 
 const DID: &str = "did:plc:synthetic";
 
 fn author() -> Author {
     Author::secp256k1(DID, 7)
-}
-
-/// A repository in a file.
-struct FromFile(PathBuf);
-
-impl Origin for FromFile {
-    async fn key(&self, _fresh: bool) -> Result<SigningKey, ToolError> {
-        Ok(SigningKey::parse(&author().public_key())?)
-    }
-
-    async fn latest(&self) -> Result<String, ToolError> {
-        Ok(synthetic::key_of(2_000_000_000))
-    }
-
-    async fn export(&self, _since: Option<&str>) -> Result<Export, ToolError> {
-        let mut file = File::open(&self.0)?;
-        let total = Some(file.metadata()?.len());
-        let pieces = std::iter::from_fn(move || {
-            let mut piece = vec![0; 64 * 1024];
-            let length = file.read(&mut piece).unwrap();
-            piece.truncate(length);
-            (length > 0).then_some(Ok(piece))
-        });
-        Ok(Export { total, pieces: futures_util::stream::iter(pieces).boxed() })
-    }
 }
 
 fn quiet<'a>(_: u64, _: Option<u64>) -> BoxFuture<'a, ()> {
@@ -120,7 +92,8 @@ fn fetch(car: &Path, cache: &Path) {
     let histories = Histories::new(cache, 8 << 30);
     let size = car.metadata().unwrap().len() as f64 / 1e6;
     let start = Instant::now();
-    let history = run(histories.current(DID, &FromFile(car.to_owned()), &quiet)).unwrap();
+    let history =
+        run(histories.current(DID, &ExportFile { car: car.to_owned(), author: author() }, &quiet)).unwrap();
     assert!(history.behind.is_none());
     let took = start.elapsed().as_secs_f64();
     let index = &history.index;

@@ -1,13 +1,19 @@
 //! Repositories that nobody wrote: made, signed and exported as a server would, for tests and measurements.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Read as _, Seek, SeekFrom, Write};
+use std::path::PathBuf;
 
+use diptych::ToolError;
+use futures_util::StreamExt as _;
 use k256::ecdsa::signature::Signer as _;
 
 use super::POST_COLLECTION;
 use super::cbor::Writer;
 use super::content_id::ContentId;
+use super::histories::{self, Origin};
+use super::key::SigningKey;
 use super::tree::{self, Leaves};
 
 /// Someone who signs commits.
@@ -95,6 +101,42 @@ impl Author {
         };
         let signature = self.sign(&fields(None));
         fields(Some(&signature))
+    }
+}
+
+/// An exported repository in a file, as a place that histories come from.
+#[derive(Debug, Clone)]
+pub struct ExportFile {
+    /// The file.
+    pub car: PathBuf,
+    /// Who signed it.
+    pub author: Author,
+}
+
+impl Origin for ExportFile {
+    async fn key(&self, _fresh: bool) -> Result<SigningKey, ToolError> {
+        Ok(SigningKey::parse(&self.author.public_key())?)
+    }
+
+    async fn latest(&self) -> Result<String, ToolError> {
+        Ok(key_of(2_000_000_000))
+    }
+
+    async fn export(&self, _since: Option<&str>) -> Result<histories::Export, ToolError> {
+        let mut file = File::open(&self.car)?;
+        let total = Some(file.metadata()?.len());
+        let pieces = std::iter::from_fn(move || {
+            let mut piece = vec![0; 64 * 1024];
+            match file.read(&mut piece) {
+                Ok(0) => None,
+                Ok(length) => {
+                    piece.truncate(length);
+                    Some(Ok(piece))
+                }
+                Err(error) => Some(Err(error.into())),
+            }
+        });
+        Ok(histories::Export { total, pieces: futures_util::stream::iter(pieces).boxed() })
     }
 }
 

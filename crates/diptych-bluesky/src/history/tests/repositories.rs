@@ -270,28 +270,3 @@ fn what_is_too_large_is_refused() {
     let error = intake.push(&[0xff, 0xff, 0xff, 0x7f]).unwrap_err();
     assert!(matches!(error, RepositoryError::Oversized(_)));
 }
-
-#[test]
-fn a_large_repository_is_read_in_little_memory() {
-    // The million is for the benchmark; the way is the same.
-    let folder = tempfile::tempdir().unwrap();
-    let file = tempfile::tempfile_in(folder.path()).unwrap();
-    synthetic::write_large(&file, &alice(), 20_000, 180_000).unwrap();
-    let mut intake = Intake::new(folder.path(), 1 << 30).unwrap();
-    let mut source = &file;
-    std::io::Seek::rewind(&mut source).unwrap();
-    let mut piece = vec![0; 1 << 16];
-    loop {
-        let length = std::io::Read::read(&mut source, &mut piece).unwrap();
-        if length == 0 {
-            break;
-        }
-        intake.push(&piece[..length]).unwrap();
-    }
-    let received = intake.finish().unwrap();
-    let commit = received.verify(DID, &SigningKey::parse(&alice().public_key()).unwrap()).unwrap();
-    let place = folder.path().join("it");
-    received.store(&commit, folder.path(), &place, None).unwrap();
-    let index = Index::read(&place).unwrap().unwrap();
-    assert_eq!((index.len(), index.records()), (20_000, 200_000));
-}
