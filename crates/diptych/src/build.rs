@@ -312,7 +312,7 @@ fn tool_entry(toolset: &str, tool: BoundTool, problems: &mut Vec<Problem>) -> Op
         Err(_) if problems.len() > before => return None,
         shape => compile(&subject, shape, problems)?,
     };
-    let output = compile(&subject, OutputCheck::new(&definition.output_schema), problems)?;
+    let output = OutputCheck::new(Arc::clone(&definition.output_schema));
     let has_header_arguments =
         mentions(&Value::Object(definition.input_schema.as_ref().clone()), "x-mcp-header");
     let toolset = toolset.to_owned();

@@ -516,3 +516,68 @@ async fn storage_lasts_for_the_session_where_there_is_one_else_for_the_call() {
         "each request stands alone"
     );
 }
+
+/// An answer whose schema is what the test wants it to be.
+#[derive(serde::Serialize)]
+struct Claimed<const NUMBER: usize> {
+    value: &'static str,
+}
+
+impl<const NUMBER: usize> schemars::JsonSchema for Claimed<NUMBER> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Claimed".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let schemas = [
+            json!({"type": "string"}),
+            json!({"type": "integer"}),
+            json!({"type": "string", "pattern": "("}),
+        ];
+        let value = &schemas[NUMBER];
+        let schema = json!({"type": "object", "properties": {"value": value}, "required": ["value"]});
+        schema.try_into().unwrap()
+    }
+}
+
+impl<const NUMBER: usize> Present for Claimed<NUMBER> {
+    const KIND: &'static str = "claimed:v1";
+
+    fn markdown(&self, markdown: &mut diptych::Markdown) {
+        markdown.paragraph(|line| {
+            line.text(self.value);
+        });
+    }
+}
+
+async fn claim<const NUMBER: usize>(_cx: Cx, _: NoArguments) -> Result<Claimed<NUMBER>, Stop> {
+    Ok(Claimed { value: "words" })
+}
+
+#[tokio::test]
+async fn what_goes_out_is_what_was_registered() {
+    let toolset = || {
+        Toolset::new("t", ())
+            .with(tool("right", claim::<0>).description("Keeps its word.").read_only())
+            .with(tool("wrong", claim::<1>).description("Promises a number.").read_only())
+            .with(tool("broken", claim::<2>).description("Has a schema that is not one.").read_only())
+    };
+    // In tests a flaw fails the call; in production the answer still serves its reader.
+    let (strict, lenient) =
+        (server_of(toolset()), Server::builder("t", "0").toolset(toolset()).build().unwrap());
+    for _ in 0..2 {
+        assert!(!call(&strict, "right", json!({})).await.is_error);
+        for (tool, flaw) in [
+            ("wrong", "the answer (claimed:v1) does not match the tool's output schema: "),
+            ("broken", "the tool's output schema is not one: "),
+        ] {
+            let reply = call(&strict, tool, json!({})).await;
+            assert!(reply.is_error);
+            assert!(reply.text().starts_with(&format!("Contract violation: {flaw}")), "{}", reply.text());
+            let reply = call(&lenient, tool, json!({})).await;
+            assert_eq!((reply.is_error, reply.text().as_str()), (false, "words"));
+        }
+    }
+    let problems = Contract::of(&strict).answers("right", json!({})).problems().await;
+    assert!(problems.contains(&"broken: the output schema is not one".to_owned()), "{problems:?}");
+}
