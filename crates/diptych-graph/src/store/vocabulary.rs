@@ -111,15 +111,13 @@ pub(crate) fn near(
     if allowed == 2 {
         keys.extend(keys.clone().iter().flat_map(|key| deletions(key)));
     }
-    let mut found = BTreeSet::new();
-    let mut filed = connection.prepare_cached(
-        "SELECT term.word FROM term_deletion JOIN term ON term.id = term_deletion.term WHERE term_deletion.key = ?1",
-    )?;
-    for key in &keys {
-        for near in filed.query_map([key], |row| row.get::<_, String>(0))? {
-            found.insert(near?);
-        }
-    }
+    let found: BTreeSet<String> = connection
+        .prepare_cached(
+            "SELECT term.word FROM json_each(?1) wanted CROSS JOIN term_deletion filed ON filed.key = wanted.value
+             JOIN term ON term.id = filed.term",
+        )?
+        .query_map([serde_json::Value::from_iter(keys).to_string()], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
     let mut ranked: Vec<(usize, String)> = found
         .into_iter()
         .filter(|near| near != word)
