@@ -1,4 +1,4 @@
-//! A repository of a million records is fetched, verified, kept and searched in memory that does not grow with it.
+//! A repository of a million records is fetched, verified, kept and searched in much less memory than its size.
 //!
 //! Alone in its process, because it looks at how much memory that took.
 
