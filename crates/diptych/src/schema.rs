@@ -88,8 +88,10 @@ pub(crate) fn is_common_kind(kind: &str) -> bool {
 pub(crate) fn of_own_kinds(output: &JsonObject) -> JsonObject {
     let mut own = output.clone();
     if let Some(Value::Array(branches)) = own.get_mut("oneOf") {
-        let kind_of = |branch| Value::pointer(branch, "/properties/kind/const").and_then(Value::as_str);
-        branches.retain(|branch| !kind_of(branch).is_some_and(is_common_kind));
+        branches.retain(|branch| {
+            let kind = branch.pointer("/properties/kind/const").and_then(Value::as_str);
+            !kind.is_some_and(is_common_kind)
+        });
     }
     own
 }
